@@ -3,6 +3,7 @@ package lm
 import (
 	"bytes"
 	"io"
+	"math"
 	"slices"
 	"strings"
 
@@ -20,6 +21,45 @@ type GGUFOptions struct {
 	// keeps the stored type, or f32 if GGUF lacks it. Vectors are f32. The last size must be a
 	// multiple of the type's block.
 	Type func(name string, dims []int, was gguf.Type) gguf.Type
+	// Errors, if not nil, is called once a matrix is written whose elements were rounded.
+	Errors func(RoundingError)
+}
+
+// RoundingError says how far the elements of a matrix moved when they were rounded to another type.
+type RoundingError struct {
+	// Name is the tensor in the file, and Type the type in which that has it.
+	Name string
+	Type gguf.Type
+	// RMS is the root of the mean square of the differences, Max the greatest one, and Of the root of the mean square of the
+	// elements.
+	RMS, Max, Of float64
+}
+
+// rounding sums what a [RoundingError] says.
+type rounding struct {
+	n                   int
+	squares, max, total float64
+}
+
+// add adds elements and what they are in a file.
+func (r *rounding) add(t gguf.Type, x []float32, data []byte) error {
+	read := make([]float32, len(x))
+	if err := gguf.Dequantize(t, read, data); err != nil {
+		return err
+	}
+	for i, x := range x {
+		d := math.Abs(float64(read[i]) - float64(x))
+		r.squares += d * d
+		r.max = max(r.max, d)
+		r.total += float64(x) * float64(x)
+	}
+	r.n += len(x)
+	return nil
+}
+
+func (r *rounding) of(name string, t gguf.Type) RoundingError {
+	n := float64(max(r.n, 1))
+	return RoundingError{Name: name, Type: t, RMS: math.Sqrt(r.squares / n), Max: r.max, Of: math.Sqrt(r.total / n)}
 }
 
 // ToGGUF returns a decoder's file in the format GGUF, with llama.cpp's layout, as arguments of
@@ -178,10 +218,14 @@ func (g *ggufWriter) parameter(p ir.Port) {
 		}
 	}
 	g.add(name, t, dims, func(w io.Writer) error {
+		var r rounding
 		for _, p := range experts {
-			if err := g.write(w, p, t); err != nil {
+			if err := g.write(w, p, t, &r); err != nil {
 				return err
 			}
+		}
+		if g.o.Errors != nil && r.max > 0 {
+			g.o.Errors(r.of(name, t))
 		}
 		return nil
 	})
@@ -218,8 +262,8 @@ func (c *converter) storedAs(name string) gguf.Type {
 }
 
 // write writes a parameter in a type. It copies the bytes if type and order of rows are the stored
-// ones.
-func (g *ggufWriter) write(w io.Writer, p ir.Port, t gguf.Type) error {
+// ones; otherwise r has how far they moved, if somebody asks.
+func (g *ggufWriter) write(w io.Writer, p ir.Port, t gguf.Type, r *rounding) error {
 	s := g.of[p.Name]
 	moves := g.f.interleaved && !g.config.Rope.Interleaved && g.heads(p.Name) > 0
 	if !moves && s.info.Packed == t && !s.info.DType.Valid() {
@@ -242,6 +286,9 @@ func (g *ggufWriter) write(w io.Writer, p ir.Port, t gguf.Type) error {
 		x = paired(x, g.heads(p.Name), rows, false)
 	}
 	data, err := gguf.Quantize(t, x)
+	if err == nil && g.o.Errors != nil {
+		err = r.add(t, x, data)
+	}
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,7 @@ import { after, before, describe, test } from 'node:test';
 import { graph, init, program, RlxError } from '../dist/index.js';
 import * as lm from '../dist/lm.js';
 import * as nn from '../dist/nn.js';
-import { decodeSafetensors } from '../dist/safetensors.js';
+import { decodeSafetensors, encodeSafetensors } from '../dist/safetensors.js';
 import { openDawn, openGPU } from './rig/dawn.mjs';
 
 const folder = new URL('../../native/lm/testdata/', import.meta.url);
@@ -50,7 +50,7 @@ async function programOf(t, file, prompt, room, { on = 'cpu', ...how } = {}) {
   t.after(() => made.close());
   for (const slot of made.plan.slots.filter(({ role }) => role === 'param')) await made.write(slot.name, await weights.read(slot));
   const run = async (name, tokens) => (await (await made.run(name, { tokens: Int32Array.from(tokens) }, { read: ['logits'] })).reading).values.logits;
-  return { run, vocabulary, weights, entries };
+  return { run, vocabulary, weights, entries, made };
 }
 
 const best = (logits) => logits.indexOf(Math.max(...logits));
@@ -187,6 +187,47 @@ describe('generation', () => {
     assert.equal(await drawn(3, { topK: 1 }), String([...greedy].slice(0, 12)));
   });
 
+  test('penalties, biases and a choice of tokens change logits by their formulas', async (t) => {
+    const { run, vocabulary, made } = await programOf(t, file, prompt, 24, { unpack: true });
+    /** The greedy tokens by logits that have no part in choosing, and the formulas in f64. */
+    const byHand = async ({ repetition = 1, presence = 0, frequency = 0, bias = {}, allowed }) => {
+      let logits;
+      for (let at = 0; at < prompt.length; at += chunk) logits = (await run('chunk', prompt.slice(at, at + chunk))).slice(-vocabulary);
+      const counts = new Map(), seen = new Set(prompt), out = [];
+      for (;;) {
+        const x = Array.from(logits, (raw, id) => {
+          const count = counts.get(id) ?? 0, weaker = !seen.has(id) ? raw : raw > 0 ? raw / repetition : raw * repetition;
+          return !allowed || allowed.includes(id) ? weaker - presence * Math.sign(count) - frequency * count + (bias[id] ?? 0) : -Infinity;
+        });
+        const token = best(x);
+        out.push(token);
+        if (out.length === 12) break;
+        counts.set(token, (counts.get(token) ?? 0) + 1);
+        seen.add(token);
+        logits = await run('one', [token]);
+      }
+      await made.write('cache/length', { data: Int32Array.of(0), shape: [] });
+      return out;
+    };
+    const plain = await byHand({});
+    assert.deepEqual(plain, [...greedy].slice(0, 12));
+    const [first] = greedy;
+    for (const options of [
+      { presence: 1.5 }, { frequency: 0.7 }, { presence: -0.5, frequency: 0.4, repetition: 1.2 }, { bias: { [first]: -Infinity } }, { bias: { 40: 1, [first]: -2.5 }, frequency: 1 },
+      { allowed: [5, 9, 11, 40] }, { allowed: [5, 9, 11, 40], bias: { 9: -Infinity, 5: 0.5 }, presence: 1 },
+    ]) {
+      const tokens = [...await ids({ maxTokens: 12, ...options })];
+      assert.deepEqual(tokens, await byHand(options), JSON.stringify(options));
+      assert.notDeepEqual(tokens, plain, JSON.stringify(options));
+    }
+    assert.deepEqual([...await ids({ maxTokens: 12 })], plain, 'the next request has none of that');
+    await refused('index', /token 64: there are 64/, async () => ids({ bias: { 64: 1 } }));
+    await refused('index', /token -1/, async () => ids({ allowed: [-1] }));
+    await refused('attr', /token 3 is .*below Infinity/, async () => ids({ bias: { 3: NaN } }));
+    await refused('attr', /a token is left/, async () => ids({ allowed: [3], bias: { 3: -Infinity } }));
+    await refused('attr', /presence is NaN/, async () => ids({ presence: NaN }));
+  });
+
   test('ends at a token that ends, at a text that stops, before a bound, and where the caller breaks off', async () => {
     const [first, second, third] = greedy, stops = { maxTokens: 8, stop: [`${second} ${third}`.slice(1)] };
     assert.equal(await lm.generate(model, numbers, prompt, stops).text(), ` ${first} ${second}`.slice(0, ` ${first} ${second}`.length - String(second).length + 1));
@@ -249,21 +290,22 @@ test('a file that lacks a parameter, or has another, is refused by names', async
 
 test('tokens that are drawn are those of NumPy', async (t) => {
   const { cases, want } = JSON.parse(readFileSync(new URL('../../ir/lm/testdata/sampling.json', import.meta.url), 'utf8')), vocabulary = 320;
-  const at = cases.map((_, r) => r).filter((r) => cases[r][5] === 0 && cases[r][6] === 0), rows = at.length, size = [rows, vocabulary];
-  const made = await program({ entries: { f: graph('sample', (b) => b.output('token', lm.sample(b.input('logits', 'f32', size), b.input('by', 'f32', [rows, lm.samplingFields]), b.input('seen', 'i32', size)))) } }, { on: 'cpu' });
+  const at = cases.map((_, r) => r), rows = at.length, size = [rows, vocabulary];
+  const made = await program({ entries: { f: graph('sample', (b) => b.output('token', lm.sample(b.input('logits', 'f32', size), b.input('by', 'f32', [rows, lm.samplingFields]), b.input('seen', 'i32', size), b.input('counts', 'i32', size)))) } }, { on: 'cpu' });
   t.after(() => made.close());
-  const logits = new Float32Array(rows * vocabulary), seen = new Int32Array(rows * vocabulary);
+  const logits = new Float32Array(rows * vocabulary), seen = new Int32Array(rows * vocabulary), counts = new Int32Array(rows * vocabulary);
   at.forEach((r, row) => {
     for (let i = 0; i < vocabulary; i++) {
       logits[row * vocabulary + i] = Math.fround((i * 73 + 11 * r) % 331) / 331 * 12 - 6;
       seen[row * vocabulary + i] = Number(i % 7 === r % 7);
+      counts[row * vocabulary + i] = i % 5 ? 0 : i % 3;
     }
   });
   const by = Float32Array.from(at.flatMap((r) => {
-    const [temperature, topK, topP, minP, repetition, , , random] = cases[r];
-    return [...lm.samplingRow({ temperature, topK, topP, minP, repetition }, random)];
+    const [temperature, topK, topP, minP, repetition, presence, frequency, random] = cases[r];
+    return [...lm.samplingRow({ temperature, topK, topP, minP, repetition, presence, frequency }, random)];
   }));
-  const { values: { token } } = await (await made.run('f', { logits, by, seen }, { read: ['token'] })).reading;
+  const { values: { token } } = await (await made.run('f', { logits, by, seen, counts }, { read: ['token'] })).reading;
   assert.deepEqual([...token], at.map((r) => want[r][0]));
 });
 
@@ -300,6 +342,67 @@ test('an adapter learns a text with packed weights, has no effect where it is to
   assert.equal(await text(), before);
 });
 
+const tuningText = '3 14 15 9 26 5 35 8 9 7', tuned = { on: 'cpu', unpack: false, context: 32, rank: 2, alpha: 6, rows: 2, length: 8 };
+const curve = JSON.parse(readFileSync(new URL('tuning.json', folder), 'utf8'));
+
+test('a tuning goes on from a checkpoint as if it was not interrupted, with the losses of PyTorch', async (t) => {
+  const file = await lm.openGGUF(bytesOf('llama/model.gguf')), losses = [];
+  const open = async (options) => {
+    const tuning = await lm.openTuning(file, { ...tuned, ...options });
+    t.after(() => tuning.close());
+    return { tuning, train: (steps) => tuning.train(tuningText, numbers, { steps, rate: curve.rate, onLoss: (step, loss) => { losses[step - 1] = loss; } }) };
+  };
+  const whole = await open({ seed: 5 });
+  await whole.tuning.loadCheckpoint(bytesOf('tuning-begin.safetensors'));
+  assert.equal(whole.tuning.steps, 0);
+  await whole.train(curve.middle);
+  const middle = await whole.tuning.saveCheckpoint();
+  await whole.train(curve.losses.length - curve.middle);
+  losses.forEach((loss, i) => assert.ok(Math.abs(loss - curve.torch[i]) < 1e-5, `step ${i + 1}: ${loss}, PyTorch has ${curve.torch[i]}`));
+  const other = await open({ seed: 9 });
+  await other.tuning.loadCheckpoint(middle);
+  assert.equal(other.tuning.steps, curve.middle);
+  const unbroken = losses.splice(curve.middle);
+  await other.train(unbroken.length);
+  assert.deepEqual(losses.slice(curve.middle), unbroken);
+  assert.deepEqual(await other.tuning.saveCheckpoint(), await whole.tuning.saveCheckpoint());
+  // The committed one is of this form, and of another build of the page: its numbers may be rounded otherwise.
+  const { tensors, metadata } = decodeSafetensors(middle), stored = decodeSafetensors(bytesOf('tuning.safetensors'));
+  assert.deepEqual(metadata, stored.metadata);
+  assert.deepEqual(Object.keys(tensors), Object.keys(stored.tensors));
+  for (const [name, { data }] of Object.entries(tensors)) data.forEach((x, i) => assert.ok(Math.abs(x - stored.tensors[name].data[i]) < 1e-4, name));
+  // A native trainer writes the weights, too, and no metadata.
+  await other.tuning.loadCheckpoint(encodeSafetensors({ ...tensors, 'model/norm/weight': { dtype: 'f32', shape: [2], data: new Float32Array(2) } }));
+  const { tensors: again } = decodeSafetensors(await other.tuning.saveCheckpoint());
+  assert.deepEqual(dataOf(again), dataOf(tensors));
+  assert.equal(other.tuning.steps, curve.middle);
+  // A file that does not fit changes nothing.
+  const before = await other.tuning.saveCheckpoint(), { 'optim/step': _, ...without } = tensors;
+  await refused('missing', /lacks optim\/step/, () => other.tuning.loadCheckpoint(encodeSafetensors(without, metadata)));
+  await refused('attr', /alpha 7: it must be 6/, () => other.tuning.loadCheckpoint(encodeSafetensors(tensors, { ...metadata, alpha: '7' })));
+  await refused('syntax', /cut short/, () => other.tuning.loadCheckpoint(middle.subarray(0, 99)));
+  const wide = await open({ rank: 3 });
+  await refused('shape', /lora_A/, () => wide.tuning.loadCheckpoint(middle));
+  assert.deepEqual(await other.tuning.saveCheckpoint(), before);
+});
+
+test('the memory of a tuning is known before weights are read', async (t) => {
+  const file = await lm.openGGUF(bytesOf('llama/model.gguf')), read = file.read.bind(file);
+  for (const options of [tuned, { ...tuned, unpack: true }, { ...tuned, rows: 4, length: 32, rank: 8 }]) {
+    file.read = (name) => name === 'rope_freqs.weight' ? read(name) : assert.fail(`${name} is read`); // which is of the configuration
+    const said = await lm.tuningMemoryOf(file, options);
+    file.read = read;
+    const tuning = await lm.openTuning(file, options), { program } = tuning.model;
+    t.after(() => tuning.close());
+    assert.equal(said, program.plan.buffers.reduce((sum, { bytes }) => sum + bytes, 0));
+    // The weights, and the adapter with the two moments of Adam, are of that.
+    const adapter = program.plan.slots.filter(({ name, role }) => role === 'param' && /lora_/.test(name)).reduce((sum, { bytes }) => sum + bytes, 0);
+    const { weights, cache } = await lm.memoryOf(file, { on: 'cpu', context: 32, unpack: options.unpack });
+    assert.ok(adapter > 0 && said > weights + cache + 3 * adapter, `${said}, with ${weights} of weights, ${cache} of caches and ${adapter} of the adapter`);
+  }
+  await refused('limit', /rank/, () => lm.tuningMemoryOf(file, { rank: 0 }));
+});
+
 test('on WebGPU, with packed weights, the tokens are the same', async (t) => {
   const { gpu, close } = await openDawn(), { prompt, greedy } = expectedOf('llama');
   t.after(close);
@@ -309,6 +412,28 @@ test('on WebGPU, with packed weights, the tokens are the same', async (t) => {
   assert.equal(model.program.device.name, 'webgpu');
   assert.ok(model.program.plan.slots.some(({ role, dtype }) => role === 'param' && dtype === 'u8'));
   assert.equal(await lm.generate(model, numbers, prompt, { maxTokens: greedy.length }).text(), numbers.decode(greedy));
+});
+
+test('a GPU that is lost in the middle of a text ends it with an error', async (t) => {
+  const { gpu, close } = await openDawn(), devices = [], { prompt } = expectedOf('llama');
+  t.after(close);
+  const requestAdapter = async (options) => {
+    const adapter = await gpu.requestAdapter(options), request = adapter.requestDevice.bind(adapter);
+    return Object.defineProperty(adapter, 'requestDevice', { value: async (descriptor) => devices[devices.push(await request(descriptor)) - 1] });
+  };
+  await init({ gpu: { requestAdapter }, compileWorker: false, worker: false });
+  for (const temperature of [0, 1]) {
+    const model = await lm.openModel(await lm.openGGUF(bytesOf('llama/model.gguf')), { on: 'gpu', context: 60 });
+    t.after(() => model.close());
+    const made = lm.generate(model, numbers, prompt, { temperature, maxTokens: 30 }), tokens = [];
+    await refused('lost', /lost/, async () => {
+      for await (const { token } of made) if (tokens.push(token) === 3) devices.at(-1).destroy();
+    });
+    assert.ok(tokens.length >= 3 && tokens.length < 30 && made.finish === undefined, `${tokens.length} tokens, ${made.finish}`);
+    // The model is not taken for busy, nor what was under way for cached.
+    await refused('lost', /lost/, () => lm.generate(model, numbers, prompt, { maxTokens: 2 }).text());
+    assert.deepEqual([...model.cached], []);
+  }
 });
 
 test('experts that stay packed on a GPU', async (t) => {

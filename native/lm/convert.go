@@ -30,6 +30,8 @@ type ConvertOptions struct {
 	Force bool
 	// Progress, if not nil, is called after each tensor with the number of tensors written.
 	Progress func(done, of int, name string)
+	// Errors, if not nil, is called with each matrix of a GGUF file whose elements were rounded.
+	Errors func(lm.RoundingError)
 }
 
 // Convert converts a language model, a folder of Hugging Face or a GGUF file as [Load] opens them,
@@ -111,7 +113,7 @@ func (c *converting) reporting(i, of int, name string, write func(w io.Writer) e
 }
 
 func (c *converting) gguf() error {
-	o := lm.GGUFOptions{Name: strings.TrimSuffix(filepath.Base(c.to), ".gguf")}
+	o := lm.GGUFOptions{Name: strings.TrimSuffix(filepath.Base(c.to), ".gguf"), Errors: c.o.Errors}
 	var err error
 	if o.Metadata, err = c.metadata(); err != nil {
 		return err

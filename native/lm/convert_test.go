@@ -23,7 +23,7 @@ func TestConvertedModels(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "model.gguf")
 			err := lm.Convert(filepath.Join("testdata", name), path, lm.ConvertOptions{})
 			switch name {
-			case "qwen2", "gemma2", "gemma3", // windows by layer, and another scale
+			case "qwen2", "gemma2", "gemma3", // windows by layer, and another scale: see TestConvertedGemma
 				"falcon", "gpt_neox", "gptj": // read alone
 				if !errors.Is(err, ir.ErrUnsupported) {
 					t.Errorf("error %v, not that GGUF cannot say it", err)
@@ -44,6 +44,36 @@ func TestConvertedModels(t *testing.T) {
 			}
 			near(t, "safetensors", logits(t, program(t, load(t, back), e, false), "whole", e.prompt), e.logits)
 		})
+	}
+}
+
+// TestConvertedGemma converts Gemma 2 and 3 with the scale and the layers of windows that llama.cpp fixes for them: logits
+// are those of transformers with these, which has them of the file of testdata, too.
+func TestConvertedGemma(t *testing.T) {
+	for name, change := range map[string][2]string{
+		"gemma2": {`"query_pre_attn_scalar": 10`, `"query_pre_attn_scalar": 6`}, "gemma3": {`"full_attention",`, `"sliding_attention",`},
+	} {
+		e, from := expectedOf(t, name), filepath.Join(t.TempDir(), name)
+		if err := os.CopyFS(from, os.DirFS(filepath.Join("testdata", name))); err != nil {
+			t.Fatal(err)
+		}
+		text, err := os.ReadFile(filepath.Join(from, "config.json"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := bytes.Replace(text, []byte(change[0]), []byte(change[1]), 1)
+		if err := os.WriteFile(filepath.Join(from, "config.json"), changed, 0o644); err != nil || bytes.Equal(text, changed) {
+			t.Fatalf("config.json of %s: %v", name, err)
+		}
+		path, back := filepath.Join(t.TempDir(), "model.gguf"), filepath.Join(t.TempDir(), "back")
+		if err := lm.Convert(from, path, lm.ConvertOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		near(t, name+" as GGUF", logits(t, program(t, load(t, path), e, false), "whole", e.prompt), e.ofGGUF)
+		if err := lm.Convert(path, back, lm.ConvertOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		near(t, name+" as safetensors", logits(t, program(t, load(t, back), e, false), "whole", e.prompt), e.ofGGUF)
 	}
 }
 

@@ -36,8 +36,8 @@ var convertCommand = command{
 
 Types of -quantize are f32, f16, bf16, q8_0, q4_0, q4_1, q5_0, q5_1, q4_k, q5_k and q6_k. The weight of
 the logits becomes q6_k or q8_0, rows that are no whole blocks a type of smaller blocks, and vectors and
-routers stay f32. -check measures the perplexity of a text with FROM and with TO. The memory is that of one
-tensor. A file that exists is replaced only with -force.
+routers stay f32. -check measures the perplexity of a text with FROM and with TO, and prints how far the
+elements of each matrix were rounded. The memory is that of one tensor. A file that exists is replaced only with -force.
 
 -calibrate has rows of inputs by name, as numpy.savez writes them: ranges of what products read are
 those of the rows. Weights become int8 with a scale for each channel. For each output it prints how far
@@ -295,10 +295,20 @@ func (c *conversion) languageModel(ctx context.Context, from, to string) error {
 	}
 	show, clearLine := progressOn(c.std.err)
 	o.Progress = func(done, of int, name string) { show("%d of %d tensors  %s", done, of, name) }
+	errors := tabwriter.NewWriter(c.std.out, 0, 0, 2, ' ', 0)
+	if c.check != "" {
+		fmt.Fprintln(errors, "tensor\ttype\trms of elements\trms error\tmax error")
+		o.Errors = func(e irlm.RoundingError) {
+			fmt.Fprintf(errors, "%s\t%s\t%.4g\t%.4g\t%.4g\n", e.Name, e.Type, e.Of, e.RMS, e.Max)
+		}
+	}
 	convert := func() error {
 		err := lm.Convert(from, to, o)
 		if clearLine(); err == nil {
 			c.wrote(to)
+		}
+		if err == nil && c.check != "" && c.quantize != "" {
+			err = errors.Flush()
 		}
 		return err
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"math"
 	"os"
 	"path/filepath"
@@ -12,22 +13,29 @@ import (
 
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/format/gguf"
 	"github.com/rlx-go/rlx/ir/format/npz"
 	"github.com/rlx-go/rlx/native/safetensors"
 )
 
-// TestConvertLanguageModel packs a model, measures the loss, and writes it back as a folder.
-func TestConvertLanguageModel(t *testing.T) {
-	folder, dir := languageModel(t), t.TempDir()
+// sentencePiece gives the tokenizer in a folder spaces as SentencePiece has them, and returns the folder.
+func sentencePiece(t *testing.T, folder string) string {
+	t.Helper()
 	name := filepath.Join(folder, "tokenizer.json")
 	words, err := os.ReadFile(name)
 	if err != nil {
 		t.Fatal(err)
 	}
-	marks := `{"normalizer":{"type":"Replace","pattern":{"String":" "},"content":"▁"},` + string(words[1:]) // as SentencePiece has spaces
+	marks := `{"normalizer":{"type":"Replace","pattern":{"String":" "},"content":"▁"},` + string(words[1:])
 	if err := os.WriteFile(name, []byte(marks), 0o600); err != nil {
 		t.Fatal(err)
 	}
+	return folder
+}
+
+// TestConvertLanguageModel packs a model, measures the loss, and writes it back as a folder.
+func TestConvertLanguageModel(t *testing.T) {
+	folder, dir := sentencePiece(t, languageModel(t)), t.TempDir()
 	text := filepath.Join(dir, "text.txt")
 	if err := os.WriteFile(text, []byte(strings.Repeat("ABCabcXYZxyz", 4)), 0o600); err != nil {
 		t.Fatal(err)
@@ -66,6 +74,91 @@ func TestConvertLanguageModel(t *testing.T) {
 	}
 	if got != want {
 		t.Errorf("the folder writes %q, the file %q", got, want)
+	}
+}
+
+// wideModel is languageModel with one layer of random weights, whose rows are whole blocks of 256.
+func wideModel(t *testing.T) string {
+	t.Helper()
+	const width, layer = 256, "model.layers.0."
+	dir, state := languageModel(t), uint32(1)
+	tensors := rlx.Inputs{}
+	add := func(name string, dims ...int) {
+		x := make([]float32, dims[0]*max(1, dims[len(dims)-1]*(len(dims)-1)))
+		for i := range x {
+			state = state*1664525 + 1013904223
+			if x[i] = 1; len(dims) > 1 {
+				x[i] = (float32(state>>8)/(1<<24) - 0.5) / 4
+			}
+		}
+		tensors[name] = rlx.Float32s(x, dims...)
+	}
+	add("model.embed_tokens.weight", 64, width)
+	add("lm_head.weight", 64, width)
+	add("model.norm.weight", width)
+	add(layer+"input_layernorm.weight", width)
+	add(layer+"post_attention_layernorm.weight", width)
+	for _, name := range []string{"self_attn.q_proj", "self_attn.k_proj", "self_attn.v_proj", "self_attn.o_proj", "mlp.gate_proj", "mlp.up_proj", "mlp.down_proj"} {
+		add(layer+name+".weight", width, width)
+	}
+	config := `{"model_type": "llama", "hidden_size": 256, "intermediate_size": 256, "num_hidden_layers": 1, "num_attention_heads": 4, "num_key_value_heads": 4,
+		"vocab_size": 64, "max_position_embeddings": 64, "rms_norm_eps": 1e-6, "rope_theta": 10000, "tie_word_embeddings": false}`
+	if err := os.WriteFile(filepath.Join(dir, "config.json"), []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := safetensors.WriteFile(filepath.Join(dir, "model.safetensors"), tensors, nil); err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
+// TestConvertPrintsErrors holds the errors of each matrix that -check prints to those of the matrices in both files.
+func TestConvertPrintsErrors(t *testing.T) {
+	text := filepath.Join(t.TempDir(), "text.txt")
+	if err := os.WriteFile(text, []byte(strings.Repeat("ABCabcXYZxyz", 4)), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for quantize, folder := range map[string]string{"q4_0": languageModel(t), "q4_k": wideModel(t)} {
+		to := filepath.Join(t.TempDir(), "packed.gguf")
+		code, out, errs := call(t, "", "convert", sentencePiece(t, folder), to, "-quantize", quantize, "-check", text, "-context", "16", "-device", "cpu")
+		if code != 0 {
+			t.Fatalf("%s: %d %q", quantize, code, errs)
+		}
+		was, _, err := safetensors.ReadFile(filepath.Join(folder, "model.safetensors"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		file, err := gguf.Open(to)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer file.Close()
+		for name, from := range map[string]string{"blk.0.ffn_down.weight": "model.layers.0.mlp.down_proj.weight", "token_embd.weight": "model.embed_tokens.weight"} {
+			before, err := was[from].Float32s()
+			if err != nil {
+				t.Fatal(err)
+			}
+			after, err := file.Floats(name)
+			if err != nil {
+				t.Fatal(err)
+			}
+			var of, squares, most float64
+			for i, x := range before {
+				d := math.Abs(float64(after[i] - x))
+				of, squares, most = of+float64(x)*float64(x), squares+d*d, max(most, d)
+			}
+			n := float64(len(before))
+			want := regexp.MustCompile(fmt.Sprintf(`(?m)^%s +%s +%.4g +%.4g +%.4g$`, regexp.QuoteMeta(name), quantize, math.Sqrt(of/n), math.Sqrt(squares/n), most))
+			if most == 0 || !want.MatchString(out) {
+				t.Errorf("no row %v in\n%s", want, out)
+			}
+		}
+		if strings.Contains(out, "norm.weight") {
+			t.Errorf("a vector has an error:\n%s", out)
+		}
+		if rows := regexp.MustCompile(`(?m)^\S+ +[0-9.]+ \S+ +[0-9.]+ +[0-9.]+$`).FindAllString(out, -1); len(rows) != 2 {
+			t.Errorf("the perplexities:\n%s", out)
+		}
 	}
 }
 

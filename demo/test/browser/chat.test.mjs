@@ -102,6 +102,7 @@ test('writes by itself, opens a model from a file, talks, keeps it, tunes it and
 
   await page.fill('#tune-source', 'to be, or not to be: that is the question');
   await page.click('#tune');
+  await until(page, () => /^It takes \d+ kB of memory, weights and all\.$/.test(document.getElementById('tune-memory').textContent));
   await until(page, () => Number(/^Step ([\d,]+)/.exec(document.getElementById('tune-state').textContent)?.[1].replaceAll(',', '') ?? 0) >= 30);
   for (const worker of page.workers().filter((one) => one.url().endsWith('/worker.js'))) await worker.evaluate(() => { setTimeout(() => { throw new Error('lost on purpose'); }); }).catch(() => {}); // some have ended meanwhile
   await until(page, () => /^The device was lost, and the model is open again/.test(document.getElementById('notice-text').textContent));

@@ -1,7 +1,8 @@
 // Tuning: an adapter that learns from a text of the visitor, and what it changes.
 
-import { generate, openTuning } from '../rlx/lm.js';
+import { generate, openTuning, tuningMemoryOf } from '../rlx/lm.js';
 import { Chart, Points, scales, Steps } from '../chart.js';
+import { size } from './files.js';
 import { count, download, find, notify, on, perSecond, powers, say, Slider } from '../page.js';
 
 /** The tokens of a step, the most steps of one go, which the visitor ends before, and the positions of the model while it is tuned. */
@@ -62,6 +63,7 @@ export class TuningPanel {
     this.#curve.points = new Points();
     find('compare').hidden = true;
     find('tune-state').textContent = given ? 'Not tuned yet.' : 'No model is open.';
+    find('tune-memory').textContent = '';
     this.#enable();
   }
 
@@ -74,11 +76,13 @@ export class TuningPanel {
   /** Opens the model once more, with an adapter: that takes the place of the one that talks. */
   async #open() {
     find('tune-state').textContent = 'Compiling the training step';
-    const { file } = this.#given;
+    const given = this.#given, options = { context: Math.min(context, given.config.context), length };
+    const bytes = await tuningMemoryOf(given.file, options);
+    if (given !== this.#given) return;
+    find('tune-memory').textContent = `It takes ${size(bytes)} of memory, weights and all.`;
     await this.#page.reopen(async (onProgress) => {
-      const given = this.#given;
       const recover = { onRecovered: (event) => { if (given === this.#given) this.#recovered(event); } };
-      this.#tuning = await openTuning(file, { context: Math.min(context, given.config.context), length, recover, onProgress });
+      this.#tuning = await openTuning(given.file, { ...options, recover, onProgress });
       return this.#tuning.model;
     });
   }
@@ -96,7 +100,7 @@ export class TuningPanel {
     this.#enable(true);
     try {
       if (!this.#tuning) await this.#open();
-      if (stop.signal.aborted) return;
+      if (stop.signal.aborted || !this.#tuning) return;
       const begun = performance.now(), from = this.#tuning.steps;
       await this.#tuning.train(text, this.#given.tokenizer, {
         steps: mostSteps, rate: this.#rate.value, signal: stop.signal,

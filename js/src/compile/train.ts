@@ -163,6 +163,13 @@ async function programOn(module: ModuleSource, options: ModuleProgramOptions): P
 export const programOfTexts = (name: string, entries: Job['entries'], limits: Limits, options: ModuleProgramOptions): Promise<Program> =>
   openJob({ job: { name, entries, symbols: {}, limits, targets: ['webgpu'] }, check: openCheck() }, options);
 
+/** The plan file that {@link programOfTexts} would open, without a program. @internal */
+export async function planOfTexts(name: string, entries: Job['entries'], limits: Limits, options: ModuleProgramOptions): Promise<Uint8Array<ArrayBuffer>> {
+  const where = withDefaults(options), from = await prefersGPU(options) ? where.device ?? await requestAdapter(where) : undefined;
+  const job: Job = { name, entries, symbols: {}, limits: { ...from && { device: adapterText(from) }, ...limits }, targets: [from ? 'webgpu' : cpuTarget()] };
+  return compileJob({ job, check: openCheck() }, where);
+}
+
 /** Refuses unknown limits, and values that are no counts. */
 function checkLimits(limits: Limits): void {
   const counts = 'maxStorageBuffersPerShaderStage maxStorageBufferBindingSize maxBufferSize maxComputeWorkgroupStorageSize maxComputeInvocationsPerWorkgroup subgroup';

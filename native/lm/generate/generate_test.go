@@ -18,6 +18,7 @@ import (
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/lm"
 	"github.com/rlx-go/rlx/native/lm/generate"
+	"github.com/rlx-go/rlx/native/lm/internal/fragile"
 	"github.com/rlx-go/rlx/native/safetensors"
 )
 
@@ -447,44 +448,15 @@ func TestEnginesRefuseOptions(t *testing.T) {
 	}
 }
 
-// fragile is the CPU as a device that is lost after some runs.
-type fragile struct {
-	native.Backend
-	left *atomic.Int32
-}
-
-func (fragile) Name() string { return "fragile" }
-
-func (f fragile) Compile(ctx context.Context, m *ir.Module, o native.Options) (native.Program, error) {
-	p, err := f.Backend.Compile(ctx, m, o)
-	return fragileProgram{p, f.left}, err
-}
-
-type fragileProgram struct {
-	native.Program
-	left *atomic.Int32
-}
-
-func (p fragileProgram) Run(ctx context.Context, entry string, in map[string]native.Tensor) (native.Run, error) {
-	if p.left.Add(-1) < 0 {
-		return nil, &native.Error{Backend: "fragile", Call: "run", Kind: native.ErrLost}
-	}
-	return p.Program.Run(ctx, entry, in)
-}
-
 // TestLostDevicesEndResults loses the device in the middle of two results, while a third request waits: all get
 // the error, and later ones too.
 func TestLostDevicesEndResults(t *testing.T) {
-	cpu, err := native.Lookup("cpu")
-	if err != nil {
-		t.Fatal(err)
-	}
 	left := &atomic.Int32{}
 	left.Store(9)
-	if err := native.Register(fragile{cpu, left}); err != nil {
+	if err := fragile.Register(left); err != nil {
 		t.Fatal(err)
 	}
-	s, err := rlx.Open("fragile")
+	s, err := rlx.Open(fragile.Name)
 	if err != nil {
 		t.Fatal(err)
 	}

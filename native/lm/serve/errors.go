@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/rlx-go/rlx/ir/lm"
+	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/lm/generate"
 )
 
@@ -65,6 +66,8 @@ func errorOf(err error) *apiError {
 		return coded(http.StatusRequestEntityTooLarge, invalid, "request_too_large", "the request has more than %d bytes", large.Limit)
 	case errors.Is(err, generate.ErrClosed), errors.Is(err, context.Canceled):
 		return coded(http.StatusServiceUnavailable, "server_error", "shutting_down", "the server ends")
+	case errors.Is(err, native.ErrLost):
+		return coded(http.StatusServiceUnavailable, "server_error", "device_lost", "%s", err)
 	}
 	return coded(http.StatusInternalServerError, "server_error", "internal_error", "%s", err)
 }

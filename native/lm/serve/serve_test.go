@@ -14,12 +14,14 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/native/lm"
 	"github.com/rlx-go/rlx/native/lm/generate"
+	"github.com/rlx-go/rlx/native/lm/internal/fragile"
 	"github.com/rlx-go/rlx/native/lm/serve"
 	"github.com/rlx-go/rlx/native/models"
 )
@@ -44,17 +46,23 @@ func (l letters) Size() int               { return l.size }
 // start serves a tiny model with two slots.
 func start(t *testing.T, o serve.Options) (url string, e *generate.Engine) {
 	t.Helper()
-	return startWith(t, o, nil)
+	return startOn(t, "cpu", o, nil)
 }
 
-// startWith is start with the texts of tokens; those of letters if there are none.
+// startWith is start with the texts of tokens.
 func startWith(t *testing.T, o serve.Options, texts words) (url string, e *generate.Engine) {
+	t.Helper()
+	return startOn(t, "cpu", o, texts)
+}
+
+// startOn is start on a device, with the texts of tokens; those of letters if there are none.
+func startOn(t *testing.T, device string, o serve.Options, texts words) (url string, e *generate.Engine) {
 	t.Helper()
 	m, err := lm.Load(filepath.Join("..", "testdata", "llama"))
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := rlx.Open("cpu")
+	s, err := rlx.Open(device)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -572,6 +580,32 @@ func TestServersEnd(t *testing.T) {
 	defer closed.Close()
 	if status, text := post(t, closed.URL+"/v1/completions", `{"prompt":"A"}`); status != 503 || read(t, text).Error.Code != "shutting_down" {
 		t.Errorf("a closed engine: %d %s", status, text)
+	}
+}
+
+// TestLostDevices loses the device in the middle of a stream: that ends with an event with the error, without one that says
+// that all is there, and later requests get the error as their answer.
+func TestLostDevices(t *testing.T) {
+	left := &atomic.Int32{}
+	left.Store(12)
+	if err := fragile.Register(left); err != nil {
+		t.Fatal(err)
+	}
+	url, _ := startOn(t, fragile.Name, serve.Options{}, nil)
+	status, text := post(t, url+"/v1/completions", `{"prompt":"A","stream":true,"ignore_eos":true,"max_tokens":40}`)
+	lines := strings.Split(strings.TrimSpace(text), "\n\n")
+	if status != http.StatusOK || len(lines) < 3 || strings.Contains(text, "[DONE]") {
+		t.Fatalf("the stream: %d %s", status, text)
+	}
+	for i, line := range lines {
+		if last := i == len(lines)-1; last != strings.Contains(line, `"device_lost"`) {
+			t.Errorf("event %d of %d: %s", i+1, len(lines), line)
+		}
+	}
+	for _, request := range []string{`{"prompt":"A"}`, `{"prompt":"A","stream":true}`} {
+		if status, text := post(t, url+"/v1/completions", request); status != http.StatusServiceUnavailable || !strings.Contains(text, `"device_lost"`) {
+			t.Errorf("%s afterwards: %d %s", request, status, text)
+		}
 	}
 }
 

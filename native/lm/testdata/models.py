@@ -101,9 +101,16 @@ def build(name):
     return model.eval()
 
 
-def without_window(model):
-    """The logits of a model of GGUF, which has no windows by layer."""
-    config = type(model.config)(**dict(model.config.to_dict(), use_sliding_window=False, layer_types=None))
+AS_GGUF = {  # what llama.cpp fixes for an architecture, in place of the configuration's
+    "qwen2": dict(use_sliding_window=False, layer_types=None),
+    "gemma2": dict(query_pre_attn_scalar=6),  # the size of a head
+    "gemma3": dict(layer_types=["sliding_attention"] * 3),  # each sixth layer is full
+}
+
+
+def as_gguf(model, name):
+    """The model that a GGUF file with the weights is."""
+    config = type(model.config)(**dict(model.config.to_dict(), **AS_GGUF[name]))
     other = AutoModelForCausalLM.from_config(config, attn_implementation="eager").eval()
     other.load_state_dict(model.state_dict())
     return other
@@ -119,9 +126,9 @@ def expect(model, name, folder):
             top = last.topk(2).values
             assert top[0] - top[1] > 1e-3, f"{name}: the greedy choice is not clear, take another seed"
             tokens = torch.cat([tokens, last.argmax()[None, None]], 1)
-        of_gguf = without_window(model)(prompt, use_cache=False).logits[0] if name == "qwen2" else None
+        of_gguf = as_gguf(model, name)(prompt, use_cache=False).logits[0] if name in AS_GGUF else None
     tensors = {"prompt": prompt[0].int(), "logits": logits.contiguous(), "greedy": tokens[0, PROMPT:].int()}
-    if name == "qwen2":
+    if of_gguf is not None:
         tensors["of_gguf"] = of_gguf.contiguous()
     save_file(tensors, os.path.join(folder, "expected.safetensors"), {"transformers": transformers.__version__, "torch": torch.__version__})
 
@@ -174,7 +181,12 @@ def write_gguf(model, name, path):
             w.add_rope_scaling_attn_factors(float(np.sqrt(1 + np.log(64 / 16) / np.log(16))))
             w.add_tensor("rope_factors_long.weight", np.array(full["long_factor"], np.float32))
             w.add_tensor("rope_factors_short.weight", np.array(full["short_factor"], np.float32))
-    if name in ("phi3", "mistral", "starcoder2", "olmo3", "cohere2", "exaone4"):
+    if name == "gemma2":
+        w.add_attn_logit_softcapping(config.attn_logit_softcapping)
+        w.add_final_logit_softcapping(config.final_logit_softcapping)
+    if name == "gemma3":
+        w.add_rope_freq_base_swa(rope["sliding_attention"]["rope_theta"])
+    if name in ("phi3", "mistral", "starcoder2", "olmo3", "cohere2", "exaone4", "gemma2", "gemma3"):
         w.add_sliding_window(config.sliding_window)
     if name == "exaone4":
         w.add_sliding_window_pattern([kind == "sliding_attention" for kind in config.layer_types])
@@ -262,7 +274,7 @@ def main():
         os.makedirs(folder)
         model = build(name)
         path = os.path.join(folder, "model.gguf")
-        if name != "gptj" and ("gemma" not in name or name == "gemma"):  # the others' windows and scales are fixed in llama.cpp
+        if name != "gptj":
             write_gguf(model, name, path)
         if name == "llama":
             with torch.no_grad():

@@ -5,6 +5,7 @@ import { chatTemplate, type Message, type RenderOptions } from '../chat/chat.js'
 import { chatPrompt } from '../prompt.js';
 import type { LanguageModel } from './model.js';
 import type { Inputs } from '../../program/types.js';
+import { biasState } from './graphs.js';
 import { type Sampling, samplingRow } from './sample.js';
 import { Stopper } from './stopper.js';
 import type { Tokenizer } from '../tokenizer/tokenizer.js';
@@ -20,6 +21,10 @@ export interface GenerateOptions extends Sampling {
    * equal seeds have equal results.
    */
   seed?: number;
+  /** Numbers that are added to the logits of tokens, after penalties: -Infinity for one that is not to be chosen. */
+  bias?: Readonly<Record<number, number>>;
+  /** The tokens among which it chooses. All if not given. */
+  allowed?: ArrayLike<number>;
   /** Ends the result. The iteration then throws an error of kind `abort`. */
   signal?: AbortSignal;
   /** The chat template, for messages. That of the model's file if not given. */
@@ -59,7 +64,7 @@ export interface Generation extends AsyncIterable<Piece> {
   text(): Promise<string>;
 }
 
-const known = 'temperature topK topP minP repetition maxTokens stop seed signal template variables';
+const known = 'temperature topK topP minP repetition presence frequency bias allowed maxTokens stop seed signal template variables';
 
 /**
  * Goes on from a prompt, or answers the last of messages. Two tokens are computed while the one before them is read. Errors are of kind
@@ -93,6 +98,24 @@ function randoms(seed: number): () => number {
   };
 }
 
+/** Added to the logit of a token that is not to be chosen: kernels may take infinities for impossible. */
+const never = -1e30;
+
+/** What is added to the logits of all tokens; undefined for nothing. */
+function biasOf({ bias = {}, allowed }: GenerateOptions, vocabulary: number): Float32Array | undefined {
+  const all = new Float32Array(vocabulary).fill(allowed ? never : 0), more = Object.entries(bias);
+  for (const id of [...Array.from(allowed ?? []), ...more.map(([id]) => id)]) {
+    if (!(id in all)) throw new RlxError('index', `generate: bias and allowed have token ${id}: there are ${vocabulary}`);
+  }
+  for (const id of Array.from(allowed ?? [])) all[id] = 0;
+  for (const [id, x] of more) {
+    need(x < Infinity, 'attr', `generate: the bias of token ${id}`, 'a number below Infinity', x);
+    all[Number(id)] = Math.max(never, all[Number(id)]! + x);
+  }
+  need(all.some((x) => x > never / 2), 'attr', 'generate: bias and allowed', 'such that a token is left', allowed);
+  return allowed || more.length ? all : undefined;
+}
+
 class Request implements Generation {
   readonly stats: GenerateStats;
   finish: 'stop' | 'length' | undefined;
@@ -102,6 +125,7 @@ class Request implements Generation {
   readonly #options: GenerateOptions;
   readonly #limit: number;
   readonly #random: () => number;
+  readonly #bias: Float32Array | undefined;
   /** The positions whose runs have started. */
   #past = 0;
 
@@ -110,6 +134,7 @@ class Request implements Generation {
     if (maxTokens !== Infinity) checkCount('maxTokens', maxTokens, 1);
     checkCount('seed', seed, 0, 2 ** 32 - 1);
     samplingRow(options, 0);
+    this.#bias = biasOf(options, vocabulary);
     if (!Array.isArray(stop) || !stop.every((one) => typeof one === 'string' && one !== '')) throw new RlxError('attr', 'generate: stop must be a list of nonempty texts', { name: 'stop' });
     const wrong = prompt.find((id) => !(Number.isInteger(id) && id >= 0 && id < vocabulary));
     if (wrong !== undefined) throw new RlxError('index', `generate: the prompt has token ${wrong}: there are ${vocabulary}`);
@@ -137,7 +162,9 @@ class Request implements Generation {
     const reused = this.#reuse(), results: number[] = [], flights: Promise<number>[] = [];
     model.cached = [];
     try {
-      const begun = performance.now();
+      const begun = performance.now(), bias = this.#bias;
+      if (bias || model.biased) await model.program.write(biasState, { data: bias ?? new Float32Array(model.config.vocabulary), shape: [1, model.config.vocabulary] });
+      model.biased = !!bias;
       await this.#prefill(reused, flights);
       yield* this.#pieces(begun, flights, results);
     } finally {

@@ -23,8 +23,12 @@ export interface Shape {
   adapter?: LoRAOptions;
 }
 
-// The states of sampling: which tokens are in the sequence, the last one, and the logits that it was chosen by.
+// The states of sampling: which tokens are in the sequence, 1 for those of the prompt and 2 for each time that one was
+// generated, what is added to logits, the last token, and the logits that it was chosen by.
 const seenState = 'sampler/seen', tokenState = 'sampler/token', logitsState = 'sampler/logits';
+
+/** @internal */
+export const biasState = 'sampler/bias';
 
 /** What builds a part of the model with its stored weights, and the matrices of the adapter. */
 function model(b: GraphBuilder, { weights, adapter }: Shape): (build: () => Value) => Value {
@@ -34,10 +38,10 @@ function model(b: GraphBuilder, { weights, adapter }: Shape): (build: () => Valu
   };
 }
 
-/** Marks tokens, i32[1, n], as seen in a row of the sequence. Tokens outside the vocabulary are dropped. */
-function marked(seen: Value, tokens: Value, updates: Value): Value {
-  const { builder: b } = seen, row = b.iota({ dtype: 'i32', axis: 0, shape: tokens.shape });
-  return seen.scatterMax(b.stack([row, tokens], 2), updates, { axes: [0, 1], outside: 'drop' });
+/** Tokens, i32[1, n], as indices of a row over the vocabulary, and the options of a scatter there: it drops those outside. */
+function inRow(tokens: Value) {
+  const { builder: b } = tokens;
+  return [b.stack([b.iota({ dtype: 'i32', axis: 0, shape: tokens.shape }), tokens], 2), { axes: [0, 1], outside: 'drop' }] as const;
 }
 
 /**
@@ -55,7 +59,8 @@ export function prefillGraph(shape: Shape): Parts<Graph> {
     const kept = b.state(seenState, 'i32', [1, vocabulary]).mul(b.value(1, 'i32').sub(first));
     const real = b.iota({ dtype: 'i32', axis: 1, shape: [1, chunk] }).lt(count);
     b.state(tokenState, 'i32', [1]);
-    choose(b, logits, marked(kept, real.select(tokens, vocabulary), b.full('i32', [1, chunk], 1)));
+    const [at, how] = inRow(real.select(tokens, vocabulary));
+    choose(b, logits, kept.scatterMax(at, b.full('i32', [1, chunk], 1), how));
   });
 }
 
@@ -67,14 +72,17 @@ export function decodeGraph(shape: Shape): Parts<Graph> {
     const last = b.state(tokenState, 'i32', [1]);
     cache(b, context, { past: b.input('past', 'i32', [1]) });
     const logits = yield* decoderInParts(last.reshape([1, 1]), shape.config, { context }, model(b, shape));
-    choose(b, logits, marked(b.state(seenState, 'i32', [1, vocabulary]), last.reshape([1, 1]), b.full('i32', [1, 1], 1)));
+    const [at, how] = inRow(last.reshape([1, 1]));
+    choose(b, logits, b.state(seenState, 'i32', [1, vocabulary]).scatterAdd(at, b.full('i32', [1, 1], 2), how));
   });
 }
 
 /** Chooses the most likely token, and stores the states for the next run and for {@link drawGraph}. */
 function choose(b: GraphBuilder, logits: Value, seen: Value): void {
-  const x = penalized(logits.reshape(seen.shape as number[]), b.input('by', 'f32', [1, samplingFields]), seen), token = best(x);
-  b.state(logitsState, 'f32', seen.shape as number[]);
+  const shape = seen.shape as number[], bias = b.state(biasState, 'f32', shape);
+  const x = penalized(logits.reshape(shape), b.input('by', 'f32', [1, samplingFields]), seen, seen.shiftRight(1)).add(bias), token = best(x);
+  b.setState(biasState, bias);
+  b.state(logitsState, 'f32', shape);
   b.setState(logitsState, x);
   b.setState(seenState, seen);
   b.setState(tokenState, token);

@@ -1,6 +1,6 @@
 // An open language model: its program, its weights on a device.
 
-import { graphTexts, limitsHere, prefersGPU, programOfTexts, withDefaults } from '../../compile/train.js';
+import { graphTexts, limitsHere, type planOfTexts, prefersGPU, programOfTexts, withDefaults } from '../../compile/train.js';
 import type { Graph, Parts, StepOptions } from '../../graph/graph.js';
 import type { Program } from '../../program/program.js';
 import type { Place } from '../../runtime/open.js';
@@ -69,6 +69,8 @@ export class LanguageModel {
   readonly template: string | undefined;
   /** The tokens whose keys and values are in the caches. @internal */
   cached: readonly number[] = [];
+  /** Whether the last request added numbers to logits. @internal */
+  biased = false;
   /** Whether a request is under way. @internal */
   busy = false;
 
@@ -119,8 +121,8 @@ export async function shapeOf(file: ModelFile, { context: given, chunk = 32, unp
 /** A program that recovers from a lost device: what snapshots have, and what is called when there is a program (again). Weights are read again. */
 interface Recovering { recover: boolean | RecoverOptions; kept(name: string): boolean; opened(): void }
 
-/** A training of a model: the graph of its loss, and the options of its step. */
-interface Training { loss(): Parts<Graph>; options: StepOptions }
+/** A training of a model: the graph of its loss, and the options of its step. @internal */
+export interface Training { loss(): Parts<Graph>; options: StepOptions }
 
 /** Opens a program with the entries of a model, and the entry `step` if it is trained, and reads the weights; again after a lost device, if it recovers. @internal */
 export async function openEntries(shape: Shape & { weights: Weights }, training: Training | undefined, options: ModelOptions, recovering?: Recovering): Promise<Program> {
@@ -134,14 +136,20 @@ export async function openEntries(shape: Shape & { weights: Weights }, training:
   return openRecovering(open, { recover: recovering.recover, kept: recovering.kept, worker: threads! });
 }
 
-async function openOnce(shape: Shape & { weights: Weights }, training: Training | undefined, { on, worker, ...reading }: ModelOptions, given: Parameters<Opener>[0]): Promise<Program> {
+/** The entries of a model as texts, and the limits of the device for which they are compiled. @internal */
+export async function entriesOf(shape: Shape & { weights: Weights }, training: Training | undefined, on: Place | undefined): Promise<Parameters<typeof planOfTexts>> {
   const limits = await limitsHere({ ...on && { on } });
   // In parts, as all at once would hold up the page.
   const graphs = await graphTexts({ prefill: () => prefillGraph(shape), decode: () => decodeGraph(shape), draw: () => drawGraph(shape), ...training && { step: training.loss } });
   shape.weights.check(graphs.flatMap(({ ports }) => ports));
   // From text, so that parameters start from the file, not from the initialisation of layers.
   const entries = graphs.map(({ name, text }) => ({ name, text, ...name === 'step' && { step: training!.options } }));
-  const opened = await programOfTexts('lm', entries, limits, { ...on && { on }, ...worker !== undefined && { worker }, ...given });
+  return ['lm', entries, limits, { ...on && { on } }];
+}
+
+async function openOnce(shape: Shape & { weights: Weights }, training: Training | undefined, { on, worker, ...reading }: ModelOptions, given: Parameters<Opener>[0]): Promise<Program> {
+  const [name, entries, limits, place] = await entriesOf(shape, training, on);
+  const opened = await programOfTexts(name, entries, limits, { ...place, ...worker !== undefined && { worker }, ...given });
   try {
     await readWeights(opened, shape.weights, reading);
     return opened;

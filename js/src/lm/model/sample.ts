@@ -15,10 +15,14 @@ export interface Sampling {
   minP?: number;
   /** Divides the positive logits of tokens that the sequence has, prompt and all, and multiplies the negative ones (Keskar et al., CTRL). 1 if not given. */
   repetition?: number;
+  /** Is subtracted once from the logit of a token that was generated. 0 if not given. */
+  presence?: number;
+  /** Is subtracted from the logit of a token each time that it was generated. 0 if not given. */
+  frequency?: number;
 }
 
 /** The number of columns of the input of {@link sample} that holds options. */
-export const samplingFields = 6;
+export const samplingFields = 8;
 
 /**
  * The options as a row for {@link sample}, with a random number in [0, 1) that selects the token.
@@ -27,35 +31,38 @@ export const samplingFields = 6;
 export function samplingRow(sampling: Sampling, random: number): Float32Array {
   need(Object(sampling) === sampling, 'attr', 'samplingRow: the options', 'an object', sampling);
   need(typeof random === 'number' && random >= 0, 'attr', 'samplingRow: the random number', 'a number in [0, 1)', random);
-  const { temperature = 0, topK = 0, topP = 1, minP = 0, repetition = 1 } = sampling;
+  const { temperature = 0, topK = 0, topP = 1, minP = 0, repetition = 1, presence = 0, frequency = 0 } = sampling;
   const require = (ok: boolean, name: string, x: number, must: string) => { if (!ok) throw new RlxError('attr', `${name} is ${x}: it must be ${must}`, { name }); };
   require(temperature >= 0 && temperature < Infinity, 'temperature', temperature, 'finite and not negative');
   require(Number.isInteger(topK) && topK >= 0, 'topK', topK, 'a whole number that is not negative');
   require(topP > 0 && topP <= 1, 'topP', topP, 'in (0, 1]');
   require(minP >= 0 && minP <= 1, 'minP', minP, 'in [0, 1]');
   require(repetition > 0 && repetition < Infinity, 'repetition', repetition, 'finite and positive');
-  return Float32Array.of(temperature, topK, topP, minP, repetition, Math.min(random, 1 - 2 ** -24)); // below 1 as f32
+  require(isFinite(presence), 'presence', presence, 'finite');
+  require(isFinite(frequency), 'frequency', frequency, 'finite');
+  return Float32Array.of(temperature, topK, topP, minP, repetition, presence, frequency, Math.min(random, 1 - 2 ** -24)); // below 1 as f32
 }
 
 /** Bounds the tokens among which top-k, top-p and min-p choose: a whole vocabulary is long to sort, and a token beyond has a negligible chance. */
 const maxCandidates = 256;
 
 /**
- * A token for each row of logits, [rows, vocabulary]: i32[rows]. `by`, f32[rows, 6], has {@link samplingRow} of each row; `seen`,
- * i32[rows, vocabulary], is not 0 for tokens that are in the sequence. The order is that of Hugging Face: repetition, temperature,
- * top-k, top-p, min-p; these keep at most the 256 tokens with the greatest logits, and ties of the last one kept.
+ * A token for each row of logits, [rows, vocabulary]: i32[rows]. `by`, f32[rows, 8], has {@link samplingRow} of each row;
+ * `seen`, i32[rows, vocabulary], is not 0 for tokens that are in the sequence, and `counts`, of that type, is how often each
+ * was generated: never if not given. The order is that of Hugging Face: penalties, temperature, top-k, top-p, min-p; these
+ * keep at most the 256 tokens with the greatest logits, and ties of the last one kept.
  */
-export function sample(logits: Value, by: Value, seen: Value): Value {
+export function sample(logits: Value, by: Value, seen: Value, counts?: Value): Value {
   for (const x of [logits, by, seen]) need(x?.builder, 'attr', 'sample: an argument', 'a Value', x);
-  const x = penalized(logits, by, seen), greedy = best(x);
+  const x = penalized(logits, by, seen, counts), greedy = best(x);
   const [token] = logits.builder.cond(field(by, 0).gt(0).any(), [x, by, greedy], (_, [y, o, g]) => [draw(y!, o!, g!)], (_, [, , g]) => [g!]);
   return token!;
 }
 
-/** The logits, f32, with the penalty of tokens that are in the sequence. @internal */
-export function penalized(logits: Value, by: Value, seen: Value): Value {
-  const raw = logits.dtype === 'f32' ? logits : logits.convert('f32'), factor = field(by, 4);
-  return seen.gt(0).select(raw.gt(0).select(raw.div(factor), raw.mul(factor)), raw);
+/** The logits, f32, with the penalties of tokens that are in the sequence. @internal */
+export function penalized(logits: Value, by: Value, seen: Value, counts?: Value): Value {
+  const raw = logits.dtype === 'f32' ? logits : logits.convert('f32'), factor = field(by, 4), x = seen.gt(0).select(raw.gt(0).select(raw.div(factor), raw.mul(factor)), raw);
+  return counts ? x.sub(counts.gt(0).select(field(by, 5), 0).add(field(by, 6).mul(counts.convert('f32')))) : x;
 }
 
 /** The most likely tokens. @internal */
@@ -70,7 +77,7 @@ export function draw(logits: Value, by: Value, greedy: Value): Value {
   const x = logits.div(warm.select(temperature, 1)), kept = x.ge(threshold(x, by));
   const weights = kept.select(x.sub(x.reduceMax([-1], true)).exp(), 0), sums = weights.cumsum({ axis: -1 });
   const total = sums.slice({ start: [0, size - 1], size: [rows, 1], stride: [1, 1] });
-  const token = sums.le(total.mul(field(by, 5))).convert('i32').sum([-1]); // the first token whose prefix sum exceeds the random number times the total
+  const token = sums.le(total.mul(field(by, 7))).convert('i32').sum([-1]); // the first token whose prefix sum exceeds the random number times the total
   return warm.reshape([rows]).and(token.lt(size)).select(token, greedy);
 }
 

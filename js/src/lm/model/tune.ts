@@ -1,18 +1,22 @@
 // Fine-tuning of a model on a text: low-rank matrices are added to its weights, which stay frozen,
 // packed ones too (Hu et al., LoRA; Dettmers et al., QLoRA).
 
-import { fill } from '../../graph/initial.js';
-import { type AdapterFiles, encodeAdapter } from '../../safetensors/adapter.js';
+import { planOfTexts } from '../../compile/train.js';
 import type { Optimizer } from '../../graph/graph.js';
+import { fill } from '../../graph/initial.js';
+import { decodePlan } from '../../plan/decode.js';
+import { persistentOf } from '../../plan/plan.js';
 import type { RecoverOptions } from '../../runtime/recover.js';
 import { type Summary, Trainer } from '../../runtime/trainer.js';
+import { type AdapterFiles, encodeAdapter } from '../../safetensors/adapter.js';
+import { decodeSafetensors, encodeSafetensors } from '../../safetensors/file.js';
 import { checkCount, checkOptions, RlxError } from '../../values/errors.js';
 import type { StoredTensor } from '../../values/tensor.js';
 import type { ModelFile } from '../gguf.js';
 import type { Tokenizer } from '../tokenizer/tokenizer.js';
 import { familyOf } from './family.js';
 import { lossGraph } from './graphs.js';
-import { LanguageModel, modelOptions, type ModelOptions, openEntries, shapeOf, templateOf } from './model.js';
+import { entriesOf, LanguageModel, modelOptions, type ModelOptions, openEntries, shapeOf, templateOf, type Training } from './model.js';
 import { isAdapter } from './weights.js';
 
 /** Options of {@link openTuning}. */
@@ -60,7 +64,7 @@ export class Tuning {
   readonly #alpha: number;
   readonly #rows: number;
   readonly #length: number;
-  readonly #seed: number;
+  #seed: number;
 
   /** @internal */
   constructor(model: LanguageModel, trainer: Trainer, { rank, alpha, rows, length, seed }: Required<Pick<TuningOptions, 'rank' | 'alpha' | 'rows' | 'length' | 'seed'>>) {
@@ -75,6 +79,9 @@ export class Tuning {
 
   /** The parameters of the adapter. */
   get #slots() { return this.model.program.plan.slots.filter(({ role, name }) => role === 'param' && isAdapter(name)); }
+
+  /** What training changes: the adapter, and the states of the optimizer and of the losses. */
+  get #tuned() { return persistentOf(this.model.program.plan.slots).filter(({ name }) => isTuned(name)); }
 
   /** The number of steps so far. */
   get steps(): number { return this.#trainer.steps; }
@@ -158,6 +165,34 @@ export class Tuning {
     return encodeAdapter({ tensors, rank: this.#rank, alpha: this.#alpha, base, task: 'CAUSAL_LM', inOut: config.architecture === 'gpt2' });
   }
 
+  /**
+   * What a training goes on from, as a safetensors file: the matrices and the states of the optimizer and of the losses, by
+   * their names in the program, which a native one has too. The weights of the model are not in it.
+   */
+  async saveCheckpoint(): Promise<Uint8Array<ArrayBuffer>> {
+    const { values } = await this.model.program.readAll(this.#tuned.map(({ name }) => name));
+    const tensors = Object.fromEntries(this.#tuned.map(({ name, dtype, shape }) => [name, { dtype, shape, data: values[name]! }]));
+    return encodeSafetensors(tensors, { alpha: `${this.#alpha}`, seed: `${this.#seed}` });
+  }
+
+  /**
+   * Goes on from a file of {@link Tuning.saveCheckpoint}, or of a native training of the same file of a model, whose weights
+   * it ignores. With the `rows` and `length` of before, and the same text and rate, each step is that of a training that was
+   * not interrupted. Errors are of kind `syntax`, `missing` and `shape` for a file that does not fit, and `attr` for another
+   * `alpha`; nothing is then changed.
+   */
+  async loadCheckpoint(file: Uint8Array | ArrayBuffer): Promise<void> {
+    const { tensors, metadata: { alpha = this.#alpha, seed = this.#seed } } = decodeSafetensors(file), own: Record<string, StoredTensor> = {};
+    if (Number(alpha) !== this.#alpha) throw new RlxError('attr', `the checkpoint has alpha ${alpha}: it must be ${this.#alpha}`, { name: 'alpha' });
+    for (const { name } of this.#tuned) {
+      if (!tensors[name]) throw new RlxError('missing', `the checkpoint lacks ${name}`, { name });
+      own[name] = tensors[name];
+    }
+    await this.#trainer.load(own, { allowMissing: true });
+    this.#seed = Number(seed);
+    this.model.cached = [];
+  }
+
   /** Frees its memory. */
   close(): void { this.model.close(); }
 }
@@ -182,24 +217,40 @@ function inHalves(x: Float32Array, heads: number, columns: number, rotated: numb
 /** Whether an adapter's training goes on from a state of this name. */
 const isTuned = (name: string): boolean => isAdapter(name) || /^(optim|history)\//.test(name);
 
-/**
- * Opens a model with an adapter to train: the weights are frozen and keep their storage format,
- * packed rows too, and the backward pass recomputes each block. Errors are those of `openModel`.
- */
-export async function openTuning(file: ModelFile, options?: TuningOptions): Promise<Tuning> {
-  checkOptions('openTuning', options, `rank alpha rows length optimizer seed recover ${modelOptions}`);
+/** What the options of a tuning mean for a file: the model, its training, and the options of the model. */
+async function trainingOf(what: string, file: ModelFile, options: TuningOptions | undefined) {
+  checkOptions(what, options, `rank alpha rows length optimizer seed recover ${modelOptions}`);
   const { rank = 8, alpha = 2 * rank, rows = 1, length = 64, optimizer = { kind: 'adam' }, seed = 0, recover = true, ...rest } = options ?? {};
   checkCount('rank', rank, 1, 4096);
   checkCount('rows', rows, 1, 4096);
   checkCount('length', length, 1, 65536);
   checkCount('seed', seed, 0, 2 ** 32 - 1);
   const base = await shapeOf(file, rest), shape = { ...base, adapter: { rank, alpha, targets: targetsOf(base.config.architecture) } };
+  const training: Training = { loss: () => lossGraph(shape, rows, length), options: { optimizer, history: 64 } };
+  return { shape, training, rest, recover, sizes: { rank, alpha, rows, length, seed } };
+}
+
+/**
+ * The bytes that {@link openTuning} takes on its device with these options, weights, adapter, optimizer and all: by the plan
+ * of the step, which is compiled, and which `openTuning` finds in the cache of plans. Of the file it reads no weights.
+ */
+export async function tuningMemoryOf(file: ModelFile, options?: TuningOptions): Promise<number> {
+  const { shape, training, rest } = await trainingOf('tuningMemoryOf', file, options);
+  return decodePlan(await planOfTexts(...await entriesOf(shape, training, rest.on))).buffers.reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+/**
+ * Opens a model with an adapter to train: the weights are frozen and keep their storage format,
+ * packed rows too, and the backward pass recomputes each block. Errors are those of `openModel`.
+ */
+export async function openTuning(file: ModelFile, options?: TuningOptions): Promise<Tuning> {
+  const { shape, training, rest, recover, sizes } = await trainingOf('openTuning', file, options);
   let tuning: Tuning | undefined;
-  const program = await openEntries(shape, { loss: () => lossGraph(shape, rows, length), options: { optimizer, history: 64 } }, rest, {
+  const program = await openEntries(shape, training, rest, {
     recover, kept: isTuned, opened() { if (tuning) tuning.model.cached = []; },
   });
   try {
-    tuning = new Tuning(new LanguageModel(shape, program, templateOf(file)), new Trainer(program), { rank, alpha, rows, length, seed });
+    tuning = new Tuning(new LanguageModel(shape, program, templateOf(file)), new Trainer(program), sizes);
     await tuning.reset();
     return tuning;
   } catch (reason) {
