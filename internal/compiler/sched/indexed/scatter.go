@@ -712,7 +712,7 @@ func (r *runs) add(v *emit.Vectorizer, sums []scalar.Expr, x, from, to scalar.Ex
 // addBlocks sums partial results in blocks of size, each in smaller blocks.
 func (r *runs) addBlocks(v *emit.Vectorizer, sums []scalar.Expr, x, from, to scalar.Expr, size int) {
 	v.Loop("later", from, to, size, r.chunks-1, func(first scalar.Expr) {
-		terms := sums
+		var terms []scalar.Expr
 		if size == 1 {
 			terms = partials(r, v, laterPart, first, x)
 		} else {
