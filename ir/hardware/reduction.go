@@ -110,8 +110,9 @@ func (s Serial) AllowsStages(rows, length int, _ bool) bool { return s.FillsDevi
 // RepeatsRow is false: a launch costs little.
 func (Serial) RepeatsRow(int, int) bool { return false }
 
-// RepeatsGathers is true: caches hold what many threads gather.
-func (Profile) RepeatsGathers() bool { return true }
-
-// RepeatsGathers is false: a load at a loaded index takes the time of a vector of others.
-func (Serial) RepeatsGathers() bool { return false }
+// Traffic repeats no gathers: a load at a loaded index takes the time of a vector of others.
+func (s Serial) Traffic() Traffic {
+	t := s.Profile.Traffic()
+	t.RepeatsGathers = false
+	return t
+}
