@@ -341,14 +341,18 @@ test-package: ## build pages of the packed package with Vite, webpack, esbuild a
 size: ## print the size of a page's downloads; fail if it exceeds a budget
 	$(NODE) js/size.mjs
 
+# Called by what deadcode does not see: a program that a test writes, C, and readers of documentation.
+REACHED := /^internal.(api.zero.|coreml.software.library.go)|unreachable func: Example|Finding.String$$/d
+
 .PHONY: lint
-lint: $(JS_TOOLS) ## check format, vet (for every system and js/wasm), staticcheck, types
+lint: $(JS_TOOLS) ## check format, vet (for every system and js/wasm), staticcheck, dead code, types
 	out=$$($(GO) tool gofumpt -l *.go autodiff demo internal ir js native wasm webgpu); [ -z "$$out" ] || { echo "run 'make fmt' for:"; echo "$$out"; exit 1; }
 	$(GO) mod tidy -diff
 	$(GO_RUN) ./internal/staticvet ./... # vet and staticcheck, which load each package once
 	$(RARE_GC) $(GO) build -o build/sourcevet ./internal/sourcevet # which compiles nothing for the other systems
 	$(RARE_GC) build/sourcevet -systems js/wasm ./wasm/...
 	$(RARE_GC) build/sourcevet -systems $(TARGETS) ./...
+	dead=$$($(GO) tool deadcode -test ./... | sed -E '$(REACHED)'); [ -z "$$dead" ] || { echo "$$dead"; exit 1; }
 	$(NODE) js/node_modules/typescript/lib/tsc.js -p js --noEmit
 
 .PHONY: apidiff

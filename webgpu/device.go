@@ -16,6 +16,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/executor/async"
+	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/native"
 )
@@ -38,6 +39,7 @@ type device struct {
 	description string
 	software    bool // computes on the CPU
 	limits      loop.Limits
+	profile     hardware.Profile
 	lost        atomic.Bool
 
 	mu        sync.Mutex // held by calls that use the device
@@ -59,9 +61,14 @@ func openDevice(api string) (*device, error) {
 	}
 	info := adapter.GetInfo()
 	return &device{
-		dev: dev, queue: dev.GetQueue(), limits: limits, software: info.AdapterType == wgpu.AdapterTypeCPU,
+		dev: dev, queue: dev.GetQueue(), limits: limits, profile: profileOf(info), software: info.AdapterType == wgpu.AdapterTypeCPU,
 		description: info.DriverDescription + " (" + info.BackendType.String() + ")",
 	}, nil
+}
+
+// profileOf returns the profile of an adapter by its texts, in the order in which a page gives them to the compiler.
+func profileOf(info wgpu.AdapterInfo) hardware.Profile {
+	return hardware.Named(strings.Join([]string{info.VendorName, info.Architecture, info.Name, info.DriverDescription}, " "))
 }
 
 // findAdapter returns the adapter of a graphics API, nil if there is none.
@@ -111,10 +118,11 @@ func limitsOf(l loop.Limits) wgpu.Limits {
 	return w
 }
 
-// target returns the compilation target of the device.
+// target returns the compilation target of the device. It has neither f16 nor subgroups, whatever the adapter has:
+// the compiler of the binding's wgpu-native knows no directive "enable" and no function of subgroups.
 func (d *device) target() plan.Target {
 	t := plan.WebGPU()
-	t.Limits = d.limits
+	t.Limits, t.Device = d.limits, d.profile
 	return t
 }
 

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/cogentcore/webgpu/wgpu"
+
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/plantest"
 	"github.com/rlx-go/rlx/ir"
@@ -268,6 +270,38 @@ func TestDeviceRequestsDefaultLimits(t *testing.T) {
 	}
 	if !strings.HasSuffix(dev.description, ")") {
 		t.Errorf("description %q", dev.description)
+	}
+}
+
+// An adapter's texts name its profile, by which kernels are planned, wherever wgpu has the name of the GPU.
+func TestDevicePlansByItsProfile(t *testing.T) {
+	for _, c := range []struct {
+		info wgpu.AdapterInfo
+		want string
+	}{
+		{wgpu.AdapterInfo{VendorName: "0x1ae0", Name: "0xc0de", DriverDescription: "SwiftShader Device (Subzero)"}, "SwiftShader"},
+		{wgpu.AdapterInfo{VendorName: "0x10de", DriverDescription: "NVIDIA GeForce RTX 4090"}, "RTX 4090"},
+		{wgpu.AdapterInfo{Name: "Apple M1 Pro"}, "Apple M1"},
+		{wgpu.AdapterInfo{}, "unknown"},
+	} {
+		if got := profileOf(c.info).Name; got != c.want {
+			t.Errorf("%+v has the profile of %q, not of %q", c.info, got, c.want)
+		}
+	}
+	dev := open(t)
+	if strings.Contains(dev.description, "SwiftShader") && dev.target().Profile().Name != "SwiftShader" {
+		t.Errorf("%s plans by the profile of %q", dev.description, dev.target().Profile().Name)
+	}
+}
+
+// The target has neither f16 nor subgroups as long as the binding's compiler refuses both.
+func TestBindingHasNoExtensions(t *testing.T) {
+	dev := open(t)
+	for _, extension := range []string{"f16", "subgroups"} {
+		code := "enable " + extension + ";\n@compute @workgroup_size(1) fn main() {}"
+		if _, err := dev.dev.CreateShaderModule(&wgpu.ShaderModuleDescriptor{WGSLDescriptor: &wgpu.ShaderModuleWGSLDescriptor{Code: code}}); err == nil {
+			t.Errorf("the binding reads %q now: let targets have it", code)
+		}
 	}
 }
 

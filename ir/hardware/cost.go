@@ -59,9 +59,10 @@ var h200Rates = Rates{
 	Library16: 5600, LibraryTF32: 2950, LibraryTransposed: 1970, LibraryF32: 380,
 }
 
-// scaled returns the rates of a device whose matrix units are faster by a factor, and whose f32
-// units have the given rate.
-func (r Rates) scaled(matrix, flops float64) Rates {
+// Rates returns the rates of products and attention: an H200's, scaled by the rate of matrix units, and of
+// f32 units for the library's products in f32.
+func (p Profile) Rates() Rates {
+	r, matrix := h200Rates, p.Matrix/h200.Matrix
 	for i := range r.WarpGroups {
 		r.WarpGroups[i] *= matrix
 		r.Warps[i] *= matrix
@@ -69,6 +70,6 @@ func (r Rates) scaled(matrix, flops float64) Rates {
 	for _, x := range []*float64{&r.Attention, &r.AttentionF32, &r.Library16, &r.LibraryTF32, &r.LibraryTransposed} {
 		*x *= matrix
 	}
-	r.LibraryF32 = r.LibraryF32 * flops / h200.Flops
+	r.LibraryF32 = r.LibraryF32 * p.Flops / h200.Flops
 	return r
 }

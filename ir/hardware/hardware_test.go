@@ -43,10 +43,11 @@ func TestDevicesAreKnownByName(t *testing.T) {
 // Every profile sets all parameters of the cost model.
 func TestProfilesAreComplete(t *testing.T) {
 	for _, p := range append(hardware.All(), hardware.Unknown()) {
+		r := p.Rates()
 		if p.Name == "" || min(p.Processors, p.Threads, p.Cache, p.Shared, p.SplitThreads, p.ScatterThreads) <= 0 ||
-			min(p.Bytes, p.Flops, p.Matrix, p.CacheRate, p.Latency, p.Barrier, p.Launch) <= 0 ||
-			min(slices.Min(p.Rates.WarpGroups[:]), slices.Min(p.Rates.Warps[:]), p.Rates.Attention, p.Rates.AttentionF32) <= 0 ||
-			min(p.Rates.Library16, p.Rates.LibraryTF32, p.Rates.LibraryTransposed, p.Rates.LibraryF32) <= 0 {
+			min(p.Bytes, p.Flops, p.Matrix, p.Clock, p.CacheRate, p.Latency, p.Barrier, p.Launch) <= 0 ||
+			min(slices.Min(r.WarpGroups[:]), slices.Min(r.Warps[:]), r.Attention, r.AttentionF32) <= 0 ||
+			min(r.Library16, r.LibraryTF32, r.LibraryTransposed, r.LibraryF32) <= 0 {
 			t.Errorf("incomplete: %+v", p)
 		}
 		if p.Resident() < p.Processors {
@@ -129,17 +130,53 @@ func TestRatesScale(t *testing.T) {
 	a100 := hardware.Named("NVIDIA A100-PCIE-40GB")
 	units := (312e3 / 108) / (989e3 / 132) // 312 TFLOP/s on 108 processors, 989 on 132
 	for name, c := range map[string][2]float64{
-		"warp groups": {a100.Rates.WarpGroups[1], 4300 * units},
-		"warps":       {a100.Rates.Warps[2], 2100 * units},
-		"attention":   {a100.Rates.Attention, 2700 * units},
-		"library":     {a100.Rates.Library16, 5600 * units},
-		"f32":         {a100.Rates.LibraryF32, 380 * (19.5 / 108) / (67. / 132)},
+		"warp groups": {a100.Rates().WarpGroups[1], 4300 * units},
+		"warps":       {a100.Rates().Warps[2], 2100 * units},
+		"attention":   {a100.Rates().Attention, 2700 * units},
+		"library":     {a100.Rates().Library16, 5600 * units},
+		"f32":         {a100.Rates().LibraryF32, 380 * (19.5 / 108) / (67. / 132)},
 	} {
 		if got, want := c[0], c[1]; math.Abs(got/want-1) > 1e-9 {
 			t.Errorf("%s: %g operations per nanosecond, not %g", name, got, want)
 		}
 	}
-	if hardware.Unknown().Rates != hardware.H200().Rates {
+	if hardware.Unknown().Rates() != hardware.H200().Rates() {
 		t.Error("an unknown device has not the rates of an H200")
+	}
+}
+
+// Clocks follow from data sheets' operations and lanes: those that NVIDIA and Apple publish as boost clocks, in GHz.
+func TestClocksAreThoseOfDataSheets(t *testing.T) {
+	reached := hardware.H200().Clock / 1.98
+	for name, boost := range map[string]float64{
+		"H100 PCIe": 1.755, "H100": 1.98, "A100": 1.41, "NVIDIA L40": 2.49, "NVIDIA L4": 2.04, "RTX 4090": 2.52, "RTX 3060": 1.777,
+		"Tesla T4": 1.59, "Apple M1": 1.278, "Iris(R) Xe": 1.35, "Radeon 780M": 2.7, "cpu": 3,
+	} {
+		if got := hardware.Named(name).Clock / reached; math.Abs(got-boost) > 0.02*boost {
+			t.Errorf("%s has %.3f GHz, not %g", name, got, boost)
+		}
+	}
+}
+
+// What is computed again, and what is fused horizontally, depends on the operations and launches in the time of memory
+// traffic. On an H200 a launch takes the time of 9.1 MB.
+func TestTrafficIsWorthOperations(t *testing.T) {
+	for _, c := range []struct {
+		p    hardware.Profile
+		want hardware.Traffic
+	}{
+		{hardware.H200(), hardware.Traffic{CheapOps: 6, RepeatedOps: 48, LaunchBytes: 8 << 20, RepeatsGathers: true}},
+		{hardware.Unknown(), hardware.Traffic{CheapOps: 6, RepeatedOps: 48, LaunchBytes: 8 << 20, RepeatsGathers: true}},
+		{hardware.Named("A100-SXM4-80GB"), hardware.Traffic{CheapOps: 4, RepeatedOps: 32, LaunchBytes: 2 << 20, RepeatsGathers: true}},
+		{hardware.Named("Apple M1"), hardware.Traffic{CheapOps: 12, RepeatedOps: 131, LaunchBytes: 128 << 10, RepeatsGathers: true}},
+		{hardware.Named("cpu"), hardware.Traffic{CheapOps: 6, RepeatedOps: 52, LaunchBytes: 16 << 10, RepeatsGathers: true}},
+		{hardware.Profile{Bytes: 1, Flops: 1}, hardware.Traffic{CheapOps: 0, RepeatedOps: 4, LaunchBytes: 1, RepeatsGathers: true}},
+	} {
+		if got := c.p.Traffic(); got != c.want {
+			t.Errorf("%s: %+v, not %+v", c.p.Name, got, c.want)
+		}
+	}
+	if got := (hardware.Serial{Profile: hardware.Named("cpu")}).Traffic(); got != (hardware.Traffic{CheapOps: 6, RepeatedOps: 52, LaunchBytes: 8 << 20}) {
+		t.Errorf("serial: %+v", got)
 	}
 }

@@ -25,7 +25,7 @@ type Profile struct {
 	Bytes   float64 // memory bandwidth, bytes per nanosecond
 	Flops   float64 // f32 operations per nanosecond, without matrix units
 	Matrix  float64 // 16-bit operations with f32 sums per nanosecond, by the data sheet
-	Rates   Rates   // of products and attention
+	Clock   float64 // cycles per nanosecond
 	Cache   int     // bytes of the last-level cache
 	Shared  int     // bytes of shared memory per processor
 	// CacheRate is the ratio of cache bandwidth to memory bandwidth.

@@ -65,7 +65,7 @@ func sampleTolerance(n *ir.Node, s ir.Sample, d ir.DType) irtest.Tolerance {
 }
 
 // Gradients runs the gradient of one sample of every differentiable op, with
-// respect to all its operands of a floating type.
+// respect to all its operands of a floating type, with -short of some ops.
 func Gradients(t *testing.T, b native.Backend) {
 	var all []subject
 	for _, op := range ir.Ops() {
@@ -84,7 +84,21 @@ func Gradients(t *testing.T, b native.Backend) {
 			}
 		}
 	}
+	if testing.Short() {
+		all = everyOf(all, shortGradients)
+	}
 	checkSubjects(t, b, all)
+}
+
+// shortGradients divides the ops, of which -short differentiates the first.
+const shortGradients = 4
+
+// everyOf returns each of every subjects.
+func everyOf(all []subject, every int) (some []subject) {
+	for i := 0; i < len(all); i += every {
+		some = append(some, all[i])
+	}
+	return some
 }
 
 // gradient returns the gradient graph of a sample, or false if it has none.

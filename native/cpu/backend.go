@@ -172,5 +172,5 @@ const firstCode = 1
 // there are no bindings, and both sides of a choice of up to 256 elements are computed, so
 // that the choice fuses with its neighbours.
 func (b backend) options() fusion.Options {
-	return fusion.Options{Tensors: 1 << 20, CollectivesFail: true, FirstCode: firstCode, Branch: 256, Long: b.long, Policy: hardware.Serial{Profile: hardware.Unknown()}}
+	return fusion.Options{Tensors: 1 << 20, CollectivesFail: true, FirstCode: firstCode, Branch: 256, Long: b.long, Policy: hardware.Serial{Profile: hardware.Named("cpu")}}
 }

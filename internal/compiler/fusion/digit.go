@@ -11,7 +11,7 @@ import (
 // the inner ones, where their position along the last axis is the lowest digit of a coordinate, as in a reshape. It adds
 // the values to those that are counted.
 func votesOfDigits(g *Group, m *Member, counted *[]ir.Value) (votes int) {
-	if !g.partition.options.TensorCores {
+	if !withTensorCores || !g.partition.options.TensorCores {
 		return 0
 	}
 	s := g.partition.spaces.of(m.Node)

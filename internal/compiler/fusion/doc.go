@@ -34,7 +34,9 @@
 //
 // The package knows of the target only [Options]. Most are a number or a bit: the number of tensors
 // a kernel can bind, which branches are worth running alone, from which size positions are 64-bit.
-// Two change the rules of many files: TensorCores, for targets on which all but products is bound by
-// memory (keep.go has most of its rules), and Policy, which splits reductions and repeats work by the
-// processors of the target ([hardware.Profile]). Package sched picks schedules and makes the kernels.
+// TensorCores, for targets on which all but products is bound by memory, changes rules of many files (keep.go
+// has most of them); a page has none of these, as withTensorCores is false there. What costs time on a
+// device is answered by [Policy], which is its [hardware.Profile]: how reductions are split, and what is
+// computed again or fused horizontally. Numbers of this package bound expressions, bindings and groups.
+// Package sched picks schedules and makes the kernels.
 package fusion

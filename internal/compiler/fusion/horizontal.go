@@ -7,14 +7,14 @@ import (
 
 // Limits of horizontal fusion.
 const (
-	// maxPartBytes bounds the memory traffic of a part: about what a large device moves
-	// during one launch. Fusing larger maps saves nothing and extends live ranges.
-	maxPartBytes = 16 << 20
+	// partLaunches bounds the memory traffic of a part, in launches that take as long.
+	// Fusing larger maps saves little and extends live ranges.
+	partLaunches = 2
 	// maxParts bounds the number of parts: the users of one part wait for all of them,
 	// and all operands stay live.
 	maxParts = 64
 	// maxSmallParts bounds the number of parts without readers that together move at most
-	// maxPartBytes.
+	// partLaunches.
 	maxSmallParts = 1024
 )
 
@@ -22,7 +22,7 @@ const (
 // updates of an optimiser), and maps of one level. Such a group may bind more tensors than
 // a kernel can, because it can be cut between any two parts.
 func (f fuser) fuseHorizontally() {
-	levels := f.levels()
+	levels, maxBytes := f.levels(), partLaunches*f.partition.decided.traffic.LaunchBytes
 	read := make([]bool, len(f.list))
 	for _, g := range f.list {
 		for _, q := range f.producers(g) {
@@ -31,7 +31,7 @@ func (f fuser) fuseHorizontally() {
 	}
 	bundles := map[[2]int]*bundle{} // by level and phase
 	for i, g := range f.list {
-		if g.Kind != MapKind || g.bytes() > maxPartBytes {
+		if g.Kind != MapKind || g.bytes() > maxBytes {
 			continue
 		}
 		key := [2]int{levels[i], f.phases.latest(g)}
@@ -39,7 +39,7 @@ func (f fuser) fuseHorizontally() {
 			key = [2]int{sink, 0}
 		}
 		a := bundles[key]
-		if a == nil || !a.takes(g, !read[i]) {
+		if a == nil || !a.takes(g, !read[i], maxBytes) {
 			bundles[key] = &bundle{g, g.bytes()}
 			continue
 		}
@@ -62,9 +62,9 @@ type bundle struct {
 
 // takes reports whether a group can be a further part. Small parts without readers may be more
 // numerous.
-func (a *bundle) takes(g *Group, unread bool) bool {
+func (a *bundle) takes(g *Group, unread bool, maxBytes int) bool {
 	parts := len(a.HorizontalParts())
-	return parts < maxParts || unread && parts < maxSmallParts && a.bytes+g.bytes() <= maxPartBytes
+	return parts < maxParts || unread && parts < maxSmallParts && a.bytes+g.bytes() <= maxBytes
 }
 
 // addPart appends a group to the parts of a horizontal fusion, which takes its place.

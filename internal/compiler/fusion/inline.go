@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -14,14 +15,10 @@ import (
 // through memory; a value with one user always is, up to the length of an expression.
 //
 // Recomputing costs the value's operations for every user but one; storing costs writing its
-// 4 bytes once and reading them for every user. Gelu, of weight 12, reads and writes 8 bytes
-// an element at the speed of memory (4,040 GB/s on an NVIDIA H200, where a
-// transpose moves 3,981; 47 GB/s on two cores of a CPU), so the 4 bytes of one user take at
-// least the time of 6 operations: cheapWeight, the lower bound. By the plan of a step of
-// [irtest.CharacterGPT], 12 binds 3 % fewer bytes and holds 15 % less.
+// 4 bytes once and reading them for every user: [Policy] says how many operations that is. The others
+// are lengths of expressions.
 const (
-	cheapWeight    = 6   // simple operations that several users may recompute
-	scalarWeight   = 200 // the same for uniform values, for any number of users
+	scalarWeight   = 200 // simple operations of uniform values that any number of users may recompute
 	contractWeight = 1   // the same for operands of a contraction, which are read repeatedly
 	unpackWeight   = 16  // the same for values read from at most half as many bytes
 	maxWeight      = 300 // length of one expression
@@ -44,14 +41,11 @@ type decisions struct {
 	expression  []int32
 	expressions int
 	forms       *nodeForms
-	tensors     int  // [Options.Tensors]
-	tensorCores bool // [Options.TensorCores]
-	prologues   bool // [Options.Prologues]
-	scattered   bool // a state is updated by a scatter
-	// repeatsGathers is by [Policy].
-	repeatsGathers bool
-	key            []byte     // key of the current expression
-	scratch        []ir.Value // for measure
+	options     *Options
+	scattered   bool             // a state is updated by a scatter
+	traffic     hardware.Traffic // by [Policy]
+	key         []byte           // key of the current expression
+	scratch     []ir.Value       // for measure
 }
 
 func (d *decisions) stored(n *ir.Node) bool { return !d.virtual[n.ID()] }
@@ -62,7 +56,7 @@ func decide(p *Partition) *decisions {
 	nodes := g.Nodes()
 	d := &decisions{
 		forms: p.forms, literals: p.findLiterals(), uses: g.Uses(),
-		tensors: p.options.Tensors, tensorCores: p.options.TensorCores, prologues: p.options.Prologues, repeatsGathers: p.options.Policy.RepeatsGathers(),
+		options: &p.options, traffic: p.options.Policy.Traffic(),
 		virtual: make([]bool, len(nodes)), weight: make([]int, len(nodes)), terms: make([]int, len(nodes)), reads: make([][]ir.Value, len(nodes)), uniform: make([]bool, len(nodes)),
 		apart: make([]bool, len(nodes)),
 	}
@@ -102,7 +96,7 @@ func decide(p *Partition) *decisions {
 // expression reads and its results. It reports whether it stored any; earlier nodes
 // may read them too and must be measured again.
 func (d *decisions) fit(n *ir.Node) (changed bool) {
-	for d.measure(n); len(d.reads[n.ID()])+n.NumResults() > d.tensors; d.measure(n) {
+	for d.measure(n); len(d.reads[n.ID()])+n.NumResults() > d.options.Tensors; d.measure(n) {
 		widest := d.widestOperand(n)
 		if widest == nil {
 			return changed
@@ -214,7 +208,7 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 	if w > maxWeight || d.isLong(n) || len(users) == 0 || d.keeps(n, users) {
 		return false
 	}
-	costly := w > cheapWeight && !(d.uniform[n.ID()] && w <= scalarWeight)
+	costly := w > d.traffic.CheapOps && !(d.uniform[n.ID()] && w <= scalarWeight)
 	repeated := costly && !d.recomputes(n)
 	for _, u := range users {
 		if d.apart[u.ID()] && (w > 0 || l > 1) && !d.readsOnce(u, n) {
@@ -240,7 +234,7 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 				return false
 			}
 		}
-		if repeated && broadcasts(n, u, 8) || !d.repeatsGathers && broadcasts(n, u, 2) && d.gathers(n) || costly && overlaps(n, u) || d.isCostlyPart(n, u) {
+		if repeated && broadcasts(n, u, 8) || !d.traffic.RepeatsGathers && broadcasts(n, u, 2) && d.gathers(n) || costly && overlaps(n, u) || d.isCostlyPart(n, u) {
 			return false
 		}
 	}
@@ -253,7 +247,7 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 
 // hasPrologues reports whether the kernels of a node compute its operands.
 func (d *decisions) hasPrologues(n *ir.Node) bool {
-	return d.prologues && n.Op() == ops.OpCachedAttention
+	return d.options.Prologues && n.Op() == ops.OpCachedAttention
 }
 
 // isAppended reports whether a node is a cache with a new position that the kernels which read it compute.

@@ -9,12 +9,6 @@ import (
 
 // Rules for what to store where products use tensor cores ([Options.TensorCores]).
 
-// recomputeWeight is the number of simple operations that several users may recompute from a value
-// of the same size. Storing the result costs 8 bytes an element; in that time an H200 does a
-// hundred operations of f32 (67 TFLOP/s and 4.8 TB/s by its data sheet); half of that is reserved
-// for the users' other work.
-const recomputeWeight = 48
-
 // wholeProduct is the number of result rows and columns from which a product counts as
 // reading its operands repeatedly.
 const wholeProduct = 64
@@ -25,7 +19,7 @@ const wholeProduct = 64
 // epilogue of a product that is then moved, which reuses the product's buffer; the epilogue of a row reduction; and the
 // sum of several stored values.
 func (d *decisions) keeps(n *ir.Node, users []*ir.Node) bool {
-	return isScaledSum(n) || d.addsToRow(n, users) || withTensorCores && d.tensorCores &&
+	return isScaledSum(n) || d.addsToRow(n, users) || withTensorCores && d.options.TensorCores &&
 		(roundsOperand(d, n, users) || isGroupedKernel(n, users) || isProductEpilogue(d, n, users) || isReductionEpilogue(d, n, users) || d.combines(n, users))
 }
 
@@ -33,7 +27,7 @@ func (d *decisions) keeps(n *ir.Node, users []*ir.Node) bool {
 // of this: which of the two is stored depends on what reads it, and the conversion is computed there.
 func (d *decisions) readers(n *ir.Node) []*ir.Node {
 	users := d.uses[n.ID()]
-	if t := n.Types()[0].DType; withTensorCores && d.tensorCores && len(users) == 1 && t.IsFloat() && t.Size() == 2 &&
+	if t := n.Types()[0].DType; withTensorCores && d.options.TensorCores && len(users) == 1 && t.IsFloat() && t.Size() == 2 &&
 		users[0].Op() == ops.OpConvert && users[0].Types()[0].DType == ir.F32 {
 		return d.uses[users[0].ID()]
 	}
@@ -199,18 +193,18 @@ func dimsOf(v ir.Value) []int {
 // a round trip through memory. The threads of a warp have elements of several parts, so each
 // thread takes the time of all parts.
 func (d *decisions) isCostlyPart(n, u *ir.Node) bool {
-	if !withTensorCores || !d.tensorCores || u.Op() != ops.OpConcatenate {
+	if !withTensorCores || !d.options.TensorCores || u.Op() != ops.OpConcatenate {
 		return false
 	}
 	others := sizeOf(u.Types()[0])/max(sizeOf(n.Types()[0]), 1) - 1
-	return d.weight[n.ID()]*others > recomputeWeight
+	return d.weight[n.ID()]*others > d.traffic.RepeatedOps
 }
 
 // recomputes reports whether several users each recompute a value: its expression reads one
 // stored value of at least as many elements that takes no more memory, such as half the channels
 // of a bf16 array, and otherwise small ones, so that the users read those instead.
 func (d *decisions) recomputes(n *ir.Node) bool {
-	if !withTensorCores || !d.tensorCores || d.weight[n.ID()] > recomputeWeight {
+	if !withTensorCores || !d.options.TensorCores || d.weight[n.ID()] > d.traffic.RepeatedOps {
 		return false
 	}
 	if d.expands(n) {
@@ -238,7 +232,7 @@ const expandFactor = 2.5
 // checked once, in kernels of their own.
 func (d *decisions) expands(n *ir.Node) bool {
 	size, read := bytesOf(n.Types()[0]), 0
-	if size < longBytes {
+	if size < d.traffic.LaunchBytes {
 		return false
 	}
 	for _, v := range d.reads[n.ID()] {
@@ -254,7 +248,7 @@ func (d *decisions) expands(n *ir.Node) bool {
 // showsStored reports whether windows of a computed value are inlined after the value itself is stored, and stores it:
 // the windows overlap, so that they take more memory.
 func (d *decisions) showsStored(n *ir.Node) bool {
-	if !withTensorCores || !d.tensorCores || n.Op() != ops.OpWindows {
+	if !withTensorCores || !d.options.TensorCores || n.Op() != ops.OpWindows {
 		return false
 	}
 	views, x := []*ir.Node{n}, n.Input(0).Node()
@@ -300,10 +294,6 @@ func sizeOf(t ir.Type) int {
 // the time of that traffic a kernel does some 2,400 operations.
 const longTimes = 4
 
-// longBytes is the size from which storing a value takes as long as a launch: an H200 moves 9 MB in
-// that time.
-const longBytes = 8 << 20
-
 // lengthens returns the factor for the limits of m, the merge of a and b: [longTimes] where
 // products use tensor cores, m is a map, and moving a value between a and b takes longer than a
 // launch.
@@ -313,7 +303,7 @@ func (m *Group) lengthens(a, b *Group) int {
 		return 1
 	}
 	for _, k := range a.footprint.keeps {
-		if bytesOf(k.v.Type()) > longBytes && b.reads(k.v) {
+		if bytesOf(k.v.Type()) > p.decided.traffic.LaunchBytes && b.reads(k.v) {
 			return longTimes
 		}
 	}

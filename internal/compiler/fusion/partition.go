@@ -74,7 +74,7 @@ type Options struct {
 	// Prologues means that kernels of cached attention compute its queries and the new position of its caches, because
 	// a launch for them takes longer.
 	Prologues bool
-	// Policy weighs reductions for the target; nil means [hardware.Unknown].
+	// Policy is the target's cost model; nil means [hardware.Unknown].
 	Policy Policy
 	// Unfused gives every node that is no literal a group of its own, as the reference
 	// that fusion is tested against.

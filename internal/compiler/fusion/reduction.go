@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -120,7 +121,7 @@ func (g *Group) RowsAreContiguous() bool {
 // votesOfStores returns the elements that a member stores contiguously along the outer coordinates, negative for the inner
 // ones.
 func votesOfStores(g *Group, m *Member) int {
-	if !g.partition.options.TensorCores || m.Reduced || !g.keeps(m.Node) {
+	if !withTensorCores || !g.partition.options.TensorCores || m.Reduced || !g.keeps(m.Node) {
 		return 0
 	}
 	v := m.Node.Result(0)
@@ -142,8 +143,8 @@ func isInnermost(p *Partition, v ir.Value, axis int) bool {
 	return t == nil || t.Layout == nil || t.Layout.Strides[axis] == 1
 }
 
-// Policy is the target's cost model for fusing reductions and gathers. It weighs a saved pass over
-// memory against idle processors. contiguous says that adjacent rows are contiguous in memory,
+// Policy is the target's cost model for what is fused and what is computed again. It weighs a saved pass over
+// memory against idle processors and operations. contiguous says that adjacent rows are contiguous in memory,
 // see [Group.RowsAreContiguous].
 type Policy interface {
 	// RowSplits returns the number of workgroups to split each row of a reduction over.
@@ -155,9 +156,8 @@ type Policy interface {
 	// RepeatsRow reports whether each of some rows of a reduction may also compute the reduction of a row that
 	// all of them read, instead of a kernel before.
 	RepeatsRow(rows, length int) bool
-	// RepeatsGathers reports whether elements at loaded indices that are broadcast may be gathered for each
-	// result again, instead of by a kernel before.
-	RepeatsGathers() bool
+	// Traffic returns what is computed, loaded or launched again to save memory traffic.
+	Traffic() hardware.Traffic
 }
 
 // RowSplits returns the number of workgroups that each row of a reduction is split over.

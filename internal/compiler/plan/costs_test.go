@@ -43,6 +43,9 @@ func timedGroups(t *testing.T) (list []timedGroup) {
 		w := strings.Fields(line)
 		list = append(list, timedGroup{w[0], w[1], w[2], w[3], map[string]float64{}})
 	}
+	if testing.Short() {
+		list = slices.DeleteFunc(list, func(g timedGroup) bool { return g.precision == "bf16" })
+	}
 	return list
 }
 

@@ -107,9 +107,9 @@ func productNeeds(flops float64, d dtype.DType, t Target) Needs {
 	rate := 0.0
 	switch {
 	case t.Mma && (d == dtype.BF16 || d == dtype.F16):
-		rate = p.Rates.WarpGroups[0]
+		rate = p.Rates().WarpGroups[0]
 	case t.Mma && t.TF32 && d == dtype.F32:
-		rate = p.Rates.WarpGroups[0] / 2
+		rate = p.Rates().WarpGroups[0] / 2
 	default:
 		return Needs{Ops: tally.Ops{Issued: flops / 2 / loop.Warp}}
 	}

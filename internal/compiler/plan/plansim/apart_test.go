@@ -168,7 +168,11 @@ func TestScansOfAllSizes(t *testing.T) {
 	for name, c := range runnings {
 		t.Run(name, func(t *testing.T) { c.check(t, plan.WebGPU()) })
 	}
-	for _, d := range devices {
+	list := devices
+	if testing.Short() {
+		list = list[:2]
+	}
+	for _, d := range list {
 		if d.name == "small bindings" {
 			continue // the inputs do not fit
 		}
@@ -213,7 +217,11 @@ func TestSumsInAnyOrder(t *testing.T) {
 }
 
 func TestScattersAndSortsOnOtherDevices(t *testing.T) {
-	for _, d := range devices {
+	list := devices
+	if testing.Short() {
+		list = list[:2]
+	}
+	for _, d := range list {
 		if d.name == "small bindings" {
 			continue // the inputs do not fit
 		}

@@ -24,6 +24,9 @@ func TestKernelsOfLanguageModels(t *testing.T) {
 		{12, 90, 500e3, 5163267840},
 		{48, 110, 800e3, 15e9},
 	} {
+		if testing.Short() && c.blocks > 12 {
+			continue
+		}
 		t.Run(strconv.Itoa(c.blocks), func(t *testing.T) {
 			gpt := irtest.GPT2
 			gpt.Blocks = c.blocks

@@ -85,6 +85,9 @@ func TestPackedRowsAreReadAsWords(t *testing.T) {
 // workgroup shares, of which threads have one part or several, whether activations are vectors or not.
 func TestPackedGateAndValue(t *testing.T) {
 	for _, c := range []struct{ rows, elements, before int }{{7, 768, 0}, {64, 768, 0}, {64, 7680, 0}, {5, 768, 1}, {66, 7680, 1}} {
+		if testing.Short() && c.rows*c.elements > 7*768 {
+			continue
+		}
 		rng := rand.New(rand.NewPCG(3, 4))
 		gate, up := packedRandom(rng, "q4_k", c.rows, c.elements), packedRandom(rng, "q4_k", c.rows, c.elements)
 		g := schedtest.Build(t, func(b *ir.Builder) {
@@ -112,6 +115,9 @@ func TestPackedGateAndValue(t *testing.T) {
 // over rows load words an iteration ahead.
 func TestPackedCandidatesAreRight(t *testing.T) {
 	for _, format := range []string{"q4_0", "q5_0"} {
+		if testing.Short() && format == "q5_0" {
+			continue
+		}
 		t.Run(format, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(5, 6))
 			const rows, elements = 12, 512

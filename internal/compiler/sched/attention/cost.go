@@ -47,16 +47,16 @@ func scores(s ir.Attend) float64 {
 	return n
 }
 
-// blockTime is the estimated nanoseconds of a block of columns for a workgroup that has a
-// multiprocessor of an H200 to itself: it waits for its own multiply-adds and exponentials.
-const blockTime = 900
+// blockCycles are those of a block of columns for a workgroup that has a processor to itself: it waits
+// for its own multiply-adds and exponentials (900 ns on an H200).
+const blockCycles = 1530
 
 // mmaRateOf returns the operations per nanosecond of a processor.
 func mmaRateOf(d ir.DType, p hardware.Profile) float64 {
 	if d == ir.F32 {
-		return p.Rates.AttentionF32
+		return p.Rates().AttentionF32
 	}
-	return p.Rates.Attention
+	return p.Rates().Attention
 }
 
 // mmaTime estimates the nanoseconds of attention by multiply-adds, with the tiles of a schedule.
@@ -81,7 +81,7 @@ func mmaTime(s ir.Attend, d ir.DType, caps loop.Caps, by emit.Schedule) float64 
 			work, blocks = work*seen/blocks, seen
 		}
 		busy := math.Ceil(groups/float64(p.Processors)) * work / mmaRateOf(d, p)
-		time += p.Launch + matmul.TileOverhead + max(busy, blocks*blockTime)
+		time += p.Launch + matmul.TileOverhead(p) + max(busy, blocks*blockCycles/p.Clock)
 	}
 	return time
 }

@@ -407,16 +407,16 @@ func (s *sorting) networkCost(chunk int) float64 {
 			whole += merge
 		}
 		units, groups := slots/unitSlots, emit.CeilDiv(x.lines()*width, slots)
-		total += d.Launch + d.Waves(groups, units)*float64(barriers)*(d.Barrier+unitTime) + d.OpsTime(unitOps*float64(whole)*float64(units)*float64(groups))
+		total += d.Launch + d.Waves(groups, units)*float64(barriers)*(d.Barrier+unitCycles/d.Clock) + d.OpsTime(unitOps*float64(whole)*float64(units)*float64(groups))
 	}
 	return total
 }
 
-// unitTime is the latency in nanoseconds of a pass for one unit per thread of a workgroup: an estimate of
-// sixteen loads, twelve comparisons and sixteen stores in workgroup memory. unitOps is fitted
+// unitCycles are those of a pass for one unit per thread of a workgroup: an estimate of
+// sixteen loads, twelve comparisons and sixteen stores in workgroup memory, 160 ns on an H200. unitOps is fitted
 // to an H200's time of 4,096 rows of 1,024, 106 µs. The first 32 of 2,048 rows of 2,048 took
 // 60 µs, the first 256 of 8 rows of 128,256 51, the first 50 of 2²⁰ 39.
 const (
-	unitTime = 160
-	unitOps  = 145
+	unitCycles = 272
+	unitOps    = 145
 )

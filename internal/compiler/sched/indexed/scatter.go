@@ -271,9 +271,9 @@ func (s *scatterEmitter) rowKey(w *emit.Emitter, i scalar.Expr) scalar.Expr {
 	return scalar.Convert(scalar.Select(inside, row, loop.Int(s.Rows)), ir.U32)
 }
 
-// additionTime is the time in nanoseconds between two atomic additions to one element: 16,384
-// rows added to one took 168 µs (H200, CUDA).
-const additionTime = 10.0
+// additionCycles are those between two atomic additions to one element: 16,384
+// rows added to one took 168 µs, 10 ns each (H200, CUDA).
+const additionCycles = 17
 
 // eulerGamma is the limit of the harmonic sum 1/1 + … + 1/n minus ln n.
 const eulerGamma = 0.5772156649
@@ -301,7 +301,8 @@ func (s *scatterEmitter) traffic() hardware.Work {
 // succeeds, and the others retry after a load's latency: up to some 1,000 of them, where 48 µs
 // were measured and 42 for sorting (H200, WebGPU; 21 and 35 for 512, 123 and 56 for 2,048).
 func (s *scatterEmitter) atomicCost() float64 {
-	d, each := s.caps.Profile(), additionTime
+	d := s.caps.Profile()
+	each := additionCycles / d.Clock
 	if s.caps.AtomicFloats == loop.ExchangedFloats {
 		each = d.Latency
 	}

@@ -236,13 +236,13 @@ func (p *libraryPlan) onMatrixUnits() bool { return p.TF32 || p.Operand != ir.F3
 func (p *libraryPlan) rate(d hardware.Profile) float64 {
 	switch {
 	case p.TF32 && p.Left.Transposed && !p.Right.Transposed:
-		return d.Rates.LibraryTransposed
+		return d.Rates().LibraryTransposed
 	case p.TF32:
-		return d.Rates.LibraryTF32
+		return d.Rates().LibraryTF32
 	case p.Operand == ir.F32:
-		return d.Rates.LibraryF32
+		return d.Rates().LibraryF32
 	}
-	return d.Rates.Library16
+	return d.Rates().Library16
 }
 
 // aligned reports whether tensor cores can compute the product.
@@ -262,8 +262,8 @@ func (p *libraryPlan) worthwhile(c *fusion.Contraction) bool {
 
 // libraryTiles are the sides of the library's tiles, with their rates in terms of that of the largest, and
 // libraryTerms the fewest terms of a part of a sum for which the cost counts parts. A tile begins after the time of
-// libraryFill terms; the kernel that adds parts takes libraryJoin nanoseconds. TF32 tiles of such sums take libraryLong
-// nanoseconds more where there are few: less than one for libraryFew processors. All are fitted to the times of the products in
+// libraryFill terms; the kernel that adds parts takes libraryJoin launches. TF32 tiles of such sums take libraryLong
+// cycles more where there are few: less than one for libraryFew processors. All are fitted to the times of the products in
 // testdata/products_h200.txt.
 var libraryTiles = []struct {
 	side int
@@ -273,8 +273,8 @@ var libraryTiles = []struct {
 const (
 	libraryTerms = 1024
 	libraryFill  = 16
-	libraryJoin  = 4000
-	libraryLong  = 8000
+	libraryJoin  = 4. / 3
+	libraryLong  = 13600
 	libraryFew   = 8
 )
 
@@ -291,11 +291,11 @@ func (p *libraryPlan) time(d hardware.Profile) float64 {
 		}
 		least = min(least, work*waves)
 		if parts := min(p.K/libraryTerms, int(float64(d.Processors)/tiles)); parts > 1 {
-			least = min(least, libraryJoin+work/float64(parts))
+			least = min(least, libraryJoin*d.Launch+work/float64(parts))
 		}
 	}
 	if p.TF32 && p.K >= libraryTerms && libraryFew*p.tiles(librarySide) <= d.Processors {
-		least += libraryLong
+		least += libraryLong / d.Clock
 	}
 	return least
 }
@@ -304,7 +304,7 @@ func (p *libraryPlan) time(d hardware.Profile) float64 {
 // before it.
 func (p *libraryPlan) cost(c *fusion.Contraction, caps loop.Caps) float64 {
 	d, stored := caps.Profile(), float64(p.Result.Size())*resultCount(c)
-	time := d.Launch + waitLatency + max(p.time(d), stored/d.Bandwidth())
+	time := waitingLaunch*d.Launch + max(p.time(d), stored/d.Bandwidth())
 	time += p.libraryEpilogueTime(caps)
 	if !p.complete {
 		time = separateMargin * (time + p.epilogue.separateTime(caps))
@@ -493,23 +493,23 @@ func newEpilogueWork(g *fusion.Group, p *libraryPlan) epilogueWork {
 	return f
 }
 
-// Costs of an epilogue, in nanoseconds per multiprocessor and result. In a kernel of
+// Costs of an epilogue of a multiprocessor and a result, fused ones in cycles. In a kernel of
 // multiply-adds few threads compute it, and no products meanwhile: on an H200 12 to 20 µs
 // for a bias and a maximum in products of 4096, 110 for the gelu and 300 for its gradient in
 // those of 16384 × 3072. A separate epilogue kernel is a map, bound by its bytes or by its
-// operations, at 1.5 instructions each. separateMargin is the factor by which the library must
+// operations, at separateOps of the profile's f32 operations each. separateMargin is the factor by which the library must
 // be faster to be chosen with a separate epilogue.
 const (
-	fusedBase      = 0.12
-	fusedWeight    = 0.011
-	fusedWhole     = 0.18
-	separateWeight = 0.0067
+	fusedBase      = 0.204
+	fusedWeight    = 0.0187
+	fusedWhole     = 0.306
+	separateOps    = 1.809
 	separateMargin = 1.2
 )
 
-// waitLatency is the extra launch latency, in nanoseconds, of a kernel that waits for a
-// library's product.
-const waitLatency = 1000
+// waitingLaunch is the overhead in launches of a kernel that waits for a library's product, or of a product that
+// waits for a kernel.
+const waitingLaunch = 4. / 3
 
 // fusedTime estimates the nanoseconds of the epilogue fused into the kernel of the product, 0 if
 // there is no epilogue.
@@ -517,13 +517,14 @@ func (f epilogueWork) fusedTime(caps loop.Caps) float64 {
 	if f.weight == 0 {
 		return 0
 	}
-	return f.results * (fusedBase + fusedWeight*f.weight + fusedWhole*f.wholes) / float64(caps.Profile().Processors)
+	d := caps.Profile()
+	return f.results * (fusedBase + fusedWeight*f.weight + fusedWhole*f.wholes) / d.Clock / float64(d.Processors)
 }
 
 // separateTime estimates the nanoseconds of a separate epilogue kernel.
 func (f epilogueWork) separateTime(caps loop.Caps) float64 {
 	d := caps.Profile()
-	return d.Launch + waitLatency + f.results*math.Max((f.product+f.bytes)/d.Bytes, separateWeight*f.weight)/float64(d.Processors)
+	return waitingLaunch*d.Launch + f.results*math.Max((f.product+f.bytes)/d.Bytes, separateOps*f.weight/d.Flops)/float64(d.Processors)
 }
 
 // resultsPerThread is the number of contiguous results per thread of an epilogue kernel, which

@@ -287,8 +287,10 @@ func (p *mmaPlan) suits() bool {
 }
 
 // TileOverhead estimates the nanoseconds of a tile's prologue and epilogue, filling the stages
-// and storing the results: four dependent loads, whatever the device.
-const TileOverhead = 2500
+// and storing the results: four dependent loads and a part of a fifth (2.5 µs on an H200).
+func TileOverhead(d hardware.Profile) float64 { return tileLoads * d.Latency }
+
+const tileLoads = 25. / 6
 
 // leastStaged is the minimum number of multiply-adds of products with staged operands or of f32 that are compared
 // by cost: those measured have 2 to 6 times more.
@@ -358,7 +360,7 @@ func (p *mmaPlan) time(caps loop.Caps) float64 {
 	workgroups := float64(fusion.Product(p.c.Batch)*rows*columns) * float64(p.parts)
 	waves := math.Ceil(workgroups / float64(d.Processors))
 	work := waves * 2 * float64(mmaRows*p.columns) * float64(p.steps*p.stepLength()) / p.rate(d, caps.MmaByWarps, workgroups)
-	overhead := TileOverhead / float64(p.resident)
+	overhead := TileOverhead(d) / float64(p.resident)
 	switch {
 	case !p.mapped && p.parts > 1:
 		return 2*d.Launch + waves*overhead + work + 8*results*float64(p.parts)/d.Bandwidth()
@@ -367,7 +369,7 @@ func (p *mmaPlan) time(caps loop.Caps) float64 {
 	}
 	// The first tiles begin within the launch. No other tiles hide how those of one wave store their results.
 	stored := float64(p.c.Node.Types()[0].DType.Size()) * results
-	time := d.Launch + (waves-1)*p.tileOverhead(work/waves) + work
+	time := d.Launch + (waves-1)*p.tileOverhead(d, work/waves) + work
 	if p.parts > 1 {
 		stored = 4 * results * float64(p.parts)
 		time += addedLaunch*d.Launch + stored/d.CacheBandwidth()
@@ -379,20 +381,20 @@ func (p *mmaPlan) time(caps loop.Caps) float64 {
 }
 
 // Of a tile beside another of the same multiprocessor that multiplies meanwhile, overlayOverhead remains of [TileOverhead], and
-// for each round of results and each tensor that its epilogue loads, overlaidLoad less, in nanoseconds. On an H200 128 × 64
+// for each round of results and each tensor that its epilogue loads, overlaidLoad less, in cycles. On an H200 128 × 64
 // results of 576 terms took 3.26 µs instead of 3.69, and 4.07 instead of 5.93 behind a select by another tensor; 128 × 128
 // of 1,152 terms 7.9 instead of 8.7, and 10.6 instead of 13.6.
 const (
-	overlayOverhead = 850
-	overlaidLoad    = 1050
+	overlayOverhead = 1445
+	overlaidLoad    = 1785
 )
 
 // tileOverhead estimates the nanoseconds by which a tile by tensor maps takes longer than its multiply-adds' work, or less than 0.
-func (p *mmaPlan) tileOverhead(work float64) float64 {
+func (p *mmaPlan) tileOverhead(d hardware.Profile, work float64) float64 {
 	if !p.overlay {
-		return TileOverhead
+		return TileOverhead(d)
 	}
-	return max(overlayOverhead-overlaidLoad*float64(p.wholes*p.columns/roundColumns), (TileOverhead-work)/2)
+	return max((overlayOverhead-overlaidLoad*float64(p.wholes*p.columns/roundColumns))/d.Clock, (TileOverhead(d)-work)/2)
 }
 
 // addedLaunch is the part of a launch that the kernel behind a short one takes: it starts while that one runs.
@@ -409,10 +411,10 @@ const (
 // rate returns the operations per nanosecond of a processor that computes its share of the workgroups' tiles.
 func (p *mmaPlan) rate(d hardware.Profile, byWarps bool, workgroups float64) float64 {
 	of := slices.IndexFunc(mmaTiles, func(o mmaTile) bool { return o.columns == p.columns })
-	rate, busy := d.Rates.WarpGroups[of], workgroups/float64(d.Processors)
+	rate, busy := d.Rates().WarpGroups[of], workgroups/float64(d.Processors)
 	switch {
 	case byWarps:
-		rate = d.Rates.Warps[of]
+		rate = d.Rates().Warps[of]
 	case busy <= 1 && p.mapped && !p.inRegisters():
 		rate = max(rate, min(firstTiles*rate/busy, loneTile*d.Matrix))
 	}

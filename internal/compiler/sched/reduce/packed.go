@@ -212,7 +212,7 @@ func packedCandidates(w *Space, rule emit.Schedule) []emit.Ranked {
 		d := w.e.Caps.Profile()
 		cycles := c * float64(fusion.Product(w.Group.Inner)) / loop.Warp * rowsCost(w.e, w.Group, s)
 		work := hardware.Work{Bytes: emit.BytesOf(w.Group.Reads()), Sectors: emit.BytesOf(w.Group.Reads())}
-		return max(work.Time(d), cycles/clockRate)
+		return max(work.Time(d), cycles/d.Clock)
 	}
 	list := []emit.Ranked{{Schedule: rule, Cost: cost(rule)}}
 	add := func(s emit.Schedule) {
@@ -233,9 +233,6 @@ func packedCandidates(w *Space, rule emit.Schedule) []emit.Ranked {
 	plain := shapeRows(w.e, w.Group)
 	return append(list, emit.Ranked{Schedule: plain, Cost: w.cost(plain)})
 }
-
-// clockRate is roughly that of a processor, in cycles per nanosecond.
-const clockRate = 1.7
 
 // packedFits reports whether a product with packed weights can have a schedule.
 func packedFits(w *Space, s emit.Schedule) bool {

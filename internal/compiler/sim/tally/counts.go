@@ -87,7 +87,7 @@ func (c Counts) Time(p hardware.Profile, groups int) float64 {
 	busy = float64(groups) / math.Ceil(float64(groups)/busy) // of the last workgroups, some processors have none
 	products := 0.0
 	for i, n := range c.Products {
-		products += n / p.Rates.WarpGroups[i]
+		products += n / p.Rates().WarpGroups[i]
 	}
 	cached := (c.Missed + c.Copied/copyRate) * hardware.SectorBytes
 	return max(c.Ops.Time(p)/busy, c.Lines*lineTimes*instruction(p)/busy, products/busy, cached/p.CacheBandwidth())
