@@ -121,6 +121,16 @@ test('writes by itself, opens a model from a file, talks, keeps it, tunes it and
   assert.deepEqual(names.sort(), ['adapter_config.json', 'adapter_model.safetensors']);
   const { tensors } = decodeSafetensors(readFileSync(await downloads.find((one) => one.suggestedFilename().endsWith('safetensors')).path()));
   assert.deepEqual(tensors['base_model.model.model.layers.0.self_attn.q_proj.lora_B.weight'].shape, [32, 8]);
+  const steps = await textOf(page, 'after-steps'), after = await textOf(page, 'after');
+  await page.click('#save-training');
+  for (let i = 0; i < 100 && downloads.length < 3; i++) await page.waitForTimeout(50);
+  const saved = join(folder, 'training.safetensors');
+  await downloads[2].saveAs(saved);
+  await page.click('#forget');
+  await until(page, () => document.getElementById('tune-state').textContent === 'The adapter is as it began.');
+  await page.setInputFiles('#load-training', saved);
+  await until(page, (steps) => document.getElementById('tune-state').textContent === `The training of training.safetensors, after ${steps}: Tune goes on with it.` && !document.getElementById('compare-go').disabled && document.getElementById('after-steps').textContent === steps, steps);
+  assert.equal(await textOf(page, 'after'), after, 'the adapter is that of before');
   assert.deepEqual(await axe(page), []);
   await page.screenshot({ path: `${shots}chat.png`, fullPage: true });
 

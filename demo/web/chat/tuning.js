@@ -19,6 +19,9 @@ The Owl looked up to the stars above,
 And sang to a small guitar.
 `;
 
+/** The controls of an adapter that is open. */
+const ofTuning = ['forget', 'save-adapter', 'save-training', 'compare-go'];
+
 const scale = { ...scales.nats, place: (v) => v / 6, marks: [[0, '0'], [2, '2'], [4, '4'], [6, '6']] };
 
 /** The panel of the page that tunes the model that is open. */
@@ -46,6 +49,8 @@ export class TuningPanel {
     on('tune', 'click', () => this.#stop ? this.#stop.abort() : this.#train());
     on('forget', 'click', () => this.#forget());
     on('save-adapter', 'click', () => this.#save());
+    on('save-training', 'click', async () => download('training.safetensors', await this.#tuning.saveCheckpoint()));
+    on('load-training', 'change', () => this.#goOn(find('load-training').files[0]));
     on('compare-form', 'submit', (event) => {
       event.preventDefault();
       return this.#compare();
@@ -70,7 +75,8 @@ export class TuningPanel {
   #enable(running = false) {
     find('tune').disabled = !this.#given;
     find('tune').textContent = running ? 'Pause' : 'Tune';
-    for (const id of ['forget', 'save-adapter', 'compare-go']) find(id).disabled = running || !this.#tuning;
+    find('load-training').disabled = running || !this.#given;
+    for (const id of ofTuning) find(id).disabled = running || !this.#tuning;
   }
 
   /** Opens the model once more, with an adapter: that takes the place of the one that talks. */
@@ -142,6 +148,25 @@ export class TuningPanel {
 
   async #save() {
     for (const [name, bytes] of Object.entries(await this.#tuning.save(this.#given.name))) download(name, bytes);
+  }
+
+  /** Goes on from a training that was saved. */
+  async #goOn(file) {
+    if (!file) return;
+    find('load-training').value = ''; // so that the same file can be chosen again
+    for (const id of ['tune', 'load-training', ...ofTuning]) find(id).disabled = true;
+    try {
+      if (!this.#tuning) await this.#open();
+      await this.#tuning?.loadCheckpoint(await file.arrayBuffer());
+    } finally {
+      this.#enable();
+    }
+    if (!this.#tuning) return;
+    this.#curve.points = new Points();
+    find('tune-state').textContent = `The training of ${file.name}, after ${count(this.#tuning.steps)} steps: Tune goes on with it.`;
+    say(find('tune-state').textContent);
+    find('compare').hidden = false;
+    await this.#compare();
   }
 
   /** How a text goes on by the model alone, and with the adapter. */

@@ -51,10 +51,10 @@ func TestCachedAttentionPastItsRoomIsZero(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	session := opened(t, plan.WebGPU(), g)
+	program := opened(t, plan.WebGPU(), g)
 	for _, past := range []int64{5, room} {
 		inputs["x0_3"] = ir.Ints(ir.I32, []int64{past}, 1)
-		got, err := session.Run("run", inputs)
+		got, err := program.Run("run", inputs)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -138,11 +138,11 @@ func TestCachedAttentionOfAPromptReadsNoHiddenKeys(t *testing.T) {
 		m := moduleOf(t, g)
 		target := schedtest.Hopper()
 		target.ScoreBytes = 1
-		session, err := plansim.Open(m, target)
+		program, err := plansim.Open(m, target)
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := session.Run("run", inputs)
+		got, err := program.Run("run", inputs)
 		if err != nil {
 			t.Fatal(err)
 		}

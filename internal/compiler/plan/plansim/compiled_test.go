@@ -36,7 +36,7 @@ func compiledFor(t *testing.T, target plan.Target, g *ir.Graph) *plan.Plan {
 }
 
 // opened returns the plan of a graph in the simulator.
-func opened(t *testing.T, target plan.Target, g *ir.Graph) *plansim.Session {
+func opened(t *testing.T, target plan.Target, g *ir.Graph) *plansim.Program {
 	t.Helper()
 	s, err := plansim.Open(moduleOf(t, g), target)
 	if err != nil {

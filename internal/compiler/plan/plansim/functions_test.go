@@ -25,8 +25,8 @@ func TestFunctionsAtHardPoints(t *testing.T) {
 				if !runsOn(g, target) {
 					continue
 				}
-				session := opened(t, target, g)
-				out, err := session.Run("run", irtest.SampleInputs(c.Sample))
+				program := opened(t, target, g)
+				out, err := program.Run("run", irtest.SampleInputs(c.Sample))
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -16,7 +16,7 @@ import (
 )
 
 // run compiles a graph of one entry for the simulator and runs it.
-func runGraph(t *testing.T, inputs map[string]*ir.Array, f func(b *ir.Builder)) (*plansim.Session, map[string]*ir.Array) {
+func runGraph(t *testing.T, inputs map[string]*ir.Array, f func(b *ir.Builder)) (*plansim.Program, map[string]*ir.Array) {
 	t.Helper()
 	g := schedtest.Build(t, f)
 	s := opened(t, plan.WebGPU(), g)

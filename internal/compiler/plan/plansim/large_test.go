@@ -63,7 +63,7 @@ func TestOnlyStoredOrIteratedSizesAreBounded(t *testing.T) {
 	}
 }
 
-func checkCorner(t *testing.T, s *plansim.Session) {
+func checkCorner(t *testing.T, s *plansim.Program) {
 	t.Helper()
 	x := ir.NewArray(ir.F32, edge)
 	for i := range x.F {

@@ -47,9 +47,9 @@ func TestALibraryFactorsLargeMatrices(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			session := open(t, g, withFactors())
-			checkRun(t, session, g, inputs)
-			if r := session.Plan().Routines; len(r) != 1 || r[0].Name() != "factor" {
+			program := open(t, g, withFactors())
+			checkRun(t, program, g, inputs)
+			if r := program.Plan().Routines; len(r) != 1 || r[0].Name() != "factor" {
 				t.Errorf("the routines are %v, not a factorisation", r)
 			}
 		})

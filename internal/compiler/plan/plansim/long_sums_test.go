@@ -30,11 +30,11 @@ func checkLongSums(t *testing.T, cases []irtest.SumCase, targets map[string]plan
 		}
 		for name, target := range targets {
 			t.Run(name+"/"+c.Name, func(t *testing.T) {
-				session := open(t, s.Graph, target)
-				if !ran.add(t, session, s.Inputs) {
+				program := open(t, s.Graph, target)
+				if !ran.add(t, program, s.Inputs) {
 					return
 				}
-				out, err := session.Run("run", s.Inputs)
+				out, err := program.Run("run", s.Inputs)
 				if err != nil {
 					t.Fatal(err)
 				}

@@ -12,7 +12,7 @@ import (
 )
 
 // adamStep opens the Adam step of a multi-layer perceptron, the entry "step".
-func adamStep(t *testing.T, batch int, layers ...int) (*plansim.Session, *ir.Graph) {
+func adamStep(t *testing.T, batch int, layers ...int) (*plansim.Program, *ir.Graph) {
 	t.Helper()
 	loss, err := irtest.MLP(batch, layers...)
 	if err != nil {

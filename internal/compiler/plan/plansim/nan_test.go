@@ -22,7 +22,7 @@ func TestKernelsFollowNaNConventions(t *testing.T) {
 			if c.ByDevice {
 				check = checkSpoilt
 			}
-			sessions := map[string]*plansim.Session{}
+			programs := map[string]*plansim.Program{}
 			samples := nan.Samples(c.Op)
 			if testing.Short() {
 				samples = samples[:min(1, len(samples))]
@@ -38,10 +38,10 @@ func TestKernelsFollowNaNConventions(t *testing.T) {
 							return
 						}
 						key := name + g.String()
-						if sessions[key] == nil {
-							sessions[key] = open(t, g, target)
+						if programs[key] == nil {
+							programs[key] = open(t, g, target)
 						}
-						check(t, sessions[key], g, inputs)
+						check(t, programs[key], g, inputs)
 					})
 				}
 			}
@@ -50,13 +50,13 @@ func TestKernelsFollowNaNConventions(t *testing.T) {
 }
 
 // checkSpoilt requires some NaN where the reference of the op has one.
-func checkSpoilt(t *testing.T, session *plansim.Session, g *ir.Graph, inputs map[string]*ir.Array) {
+func checkSpoilt(t *testing.T, program *plansim.Program, g *ir.Graph, inputs map[string]*ir.Array) {
 	t.Helper()
 	want, err := ir.Eval(g, inputs, ir.EvalOptions{Reference: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := session.Run("run", inputs)
+	got, err := program.Run("run", inputs)
 	if err != nil {
 		t.Fatal(err)
 	}

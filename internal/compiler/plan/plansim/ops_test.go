@@ -136,22 +136,22 @@ func checkSampleOn(t *testing.T, target plan.Target, op ir.Op, samples ...ir.Sam
 // checkGraphOn runs a graph and returns the names of the plan's kernels.
 func checkGraphOn(t *testing.T, target plan.Target, g *ir.Graph, inputs map[string]*ir.Array) (kernels []string) {
 	t.Helper()
-	session := open(t, g, target)
-	checkRun(t, session, g, inputs)
-	for _, k := range session.Plan().Kernels {
+	program := open(t, g, target)
+	checkRun(t, program, g, inputs)
+	for _, k := range program.Plan().Kernels {
 		kernels = append(kernels, k.Name)
 	}
 	return kernels
 }
 
 // checkRun runs a graph once and compares its results with the reference.
-func checkRun(t *testing.T, session *plansim.Session, g *ir.Graph, inputs map[string]*ir.Array) {
+func checkRun(t *testing.T, program *plansim.Program, g *ir.Graph, inputs map[string]*ir.Array) {
 	t.Helper()
 	want, err := ir.Eval(g, inputs, ir.EvalOptions{Reference: true})
 	if err != nil {
 		t.Fatal(err)
 	}
-	got, err := session.Run("run", inputs)
+	got, err := program.Run("run", inputs)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -175,8 +175,8 @@ var ran = runs{}
 // runs are hashes of plan files, which include the kernels, with their inputs.
 type runs map[[sha256.Size]byte]bool
 
-// add reports whether the run of a session with inputs is new.
-func (r runs) add(t *testing.T, s *plansim.Session, inputs map[string]*ir.Array) bool {
+// add reports whether the run of a program with inputs is new.
+func (r runs) add(t *testing.T, s *plansim.Program, inputs map[string]*ir.Array) bool {
 	t.Helper()
 	file, err := plan.Encode(s.Plan())
 	if err != nil {

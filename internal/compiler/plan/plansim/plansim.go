@@ -16,9 +16,9 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Session is a plan in the simulator.
-type Session struct {
-	*replay.Session
+// Program is a plan in the simulator.
+type Program struct {
+	*replay.Program
 	// Options are the simulator's options for every kernel.
 	Options sim.Options
 	// Counted, where set, is called after every dispatch with the counts of its kernel.
@@ -35,13 +35,13 @@ func (text) Print(k *loop.Kernel) (string, error) { return k.String(), nil }
 
 // Open compiles a module for a target and allocates its buffers. Temporary buffers
 // start with arbitrary contents, since plans must not rely on them.
-func Open(m *ir.Module, t plan.Target) (*Session, error) {
+func Open(m *ir.Module, t plan.Target) (*Program, error) {
 	p, kernels, err := plan.CompileKernels(m, t, Text)
 	if err != nil {
 		return nil, err
 	}
-	s := &Session{}
-	d := &device{kernels: kernels, session: s, programs: map[*loop.Kernel]*sim.Program{}}
+	s := &Program{}
+	d := &device{kernels: kernels, of: s, programs: map[*loop.Kernel]*sim.Program{}}
 	for _, b := range p.Buffers {
 		data := make([]byte, b.Bytes)
 		if b.Kind == plan.TempBuffer {
@@ -51,13 +51,13 @@ func Open(m *ir.Module, t plan.Target) (*Session, error) {
 		}
 		d.buffers = append(d.buffers, data)
 	}
-	s.Session, err = replay.New(p, d)
+	s.Program, err = replay.New(p, d)
 	return s, err
 }
 
 // SetStates sets the states and parameters of a graph by name. Those that the plan does not have,
 // since passes drop a port that nothing depends on, are skipped.
-func (s *Session) SetStates(g *ir.Graph, values map[string]*ir.Array) error {
+func (s *Program) SetStates(g *ir.Graph, values map[string]*ir.Array) error {
 	for _, p := range g.Ports() {
 		if p.Kind == ir.InputPort || values[p.Name] == nil || s.Plan().Lookup(p.Name) == nil {
 			continue
@@ -71,7 +71,7 @@ func (s *Session) SetStates(g *ir.Graph, values map[string]*ir.Array) error {
 
 // RunGraph runs an entry, which was compiled from g, and returns the values of the outputs of g in
 // their order, those of states read after the run.
-func (s *Session) RunGraph(entry string, g *ir.Graph, inputs map[string]*ir.Array) ([]*ir.Array, error) {
+func (s *Program) RunGraph(entry string, g *ir.Graph, inputs map[string]*ir.Array) ([]*ir.Array, error) {
 	results, err := s.Run(entry, inputs)
 	if err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func (s *Session) RunGraph(entry string, g *ir.Graph, inputs map[string]*ir.Arra
 type device struct {
 	kernels []plan.Printed
 	buffers [][]byte
-	session *Session
+	of      *Program
 	// programs are those of the kernels that have run: a loop launches a kernel once for each step.
 	programs map[*loop.Kernel]*sim.Program
 }
@@ -117,8 +117,8 @@ func (d *device) Copy(c *plan.Copy) error {
 // that both write the same bytes, unless only a sample of workgroups is run.
 func (d *device) Dispatch(step *plan.Dispatch, scalars []byte, counters []int) error {
 	k := d.kernels[step.Kernel]
-	if step.DraftGroups == [3]int{} || d.session.Options.Sample > 0 {
-		return d.run(k.Kernel, step, scalars, counters, d.session.Counted)
+	if step.DraftGroups == [3]int{} || d.of.Options.Sample > 0 {
+		return d.run(k.Kernel, step, scalars, counters, d.of.Counted)
 	}
 	before := d.bound(step)
 	if err := d.run(k.Draft, step, scalars, counters, nil); err != nil {
@@ -128,7 +128,7 @@ func (d *device) Dispatch(step *plan.Dispatch, scalars []byte, counters []int) e
 	for buffer, data := range before {
 		copy(d.buffers[buffer], data)
 	}
-	if err := d.run(k.Kernel, step, scalars, counters, d.session.Counted); err != nil {
+	if err := d.run(k.Kernel, step, scalars, counters, d.of.Counted); err != nil {
 		return err
 	}
 	for buffer, data := range drafted {
@@ -164,7 +164,7 @@ func (d *device) run(k *loop.Kernel, step *plan.Dispatch, scalars []byte, counte
 	if err != nil {
 		return err
 	}
-	o, c := d.session.Options, sim.Counts{}
+	o, c := d.of.Options, sim.Counts{}
 	if counted != nil {
 		o.Counts = &c
 		defer func() { counted(k, c) }()

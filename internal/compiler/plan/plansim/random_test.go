@@ -106,7 +106,7 @@ func checkRuns(t *testing.T, runs int, g *ir.Graph, inputs map[string]*ir.Array,
 	}
 }
 
-func open(t *testing.T, g *ir.Graph, target plan.Target) *plansim.Session {
+func open(t *testing.T, g *ir.Graph, target plan.Target) *plansim.Program {
 	t.Helper()
 	s := opened(t, target, g)
 	s.Options.ZeroDivisors = true

@@ -39,8 +39,8 @@ func TestSamplesOnOneThread(t *testing.T) {
 			if !runsOn(g, target) {
 				continue
 			}
-			if session := open(t, g, target); ran.add(t, session, inputs) {
-				checkRun(t, session, g, inputs)
+			if program := open(t, g, target); ran.add(t, program, inputs) {
+				checkRun(t, program, g, inputs)
 			}
 		}
 	})

@@ -33,16 +33,16 @@ type Device interface {
 	Dispatch(d *plan.Dispatch, scalars []byte, counters []int) error
 }
 
-// Session is a plan on a device.
-type Session struct {
+// Program is a plan on a device.
+type Program struct {
 	plan   *plan.Plan
 	device Device
 }
 
 // New returns a session for a valid plan whose buffers and kernels the device
 // has, and writes the constants.
-func New(p *plan.Plan, d Device) (*Session, error) {
-	s := &Session{plan: p, device: d}
+func New(p *plan.Plan, d Device) (*Program, error) {
+	s := &Program{plan: p, device: d}
 	for _, c := range p.Constants {
 		if err := d.Write(c.Buffer, c.Offset, c.Data); err != nil {
 			return nil, err
@@ -52,10 +52,10 @@ func New(p *plan.Plan, d Device) (*Session, error) {
 }
 
 // Plan returns the plan that the session runs.
-func (s *Session) Plan() *plan.Plan { return s.plan }
+func (s *Program) Plan() *plan.Plan { return s.plan }
 
 // Set writes a parameter or a state.
-func (s *Session) Set(name string, a *ir.Array) error {
+func (s *Program) Set(name string, a *ir.Array) error {
 	slot, err := s.lookup(name)
 	if err != nil {
 		return err
@@ -64,7 +64,7 @@ func (s *Session) Set(name string, a *ir.Array) error {
 }
 
 // Get reads a parameter or a state.
-func (s *Session) Get(name string) (*ir.Array, error) {
+func (s *Program) Get(name string) (*ir.Array, error) {
 	slot, err := s.lookup(name)
 	if err != nil {
 		return nil, err
@@ -72,7 +72,7 @@ func (s *Session) Get(name string) (*ir.Array, error) {
 	return s.read(slot)
 }
 
-func (s *Session) lookup(name string) (*plan.Slot, error) {
+func (s *Program) lookup(name string) (*plan.Slot, error) {
 	if slot := s.plan.Lookup(name); slot != nil {
 		return slot, nil
 	}
@@ -83,7 +83,7 @@ func (s *Session) lookup(name string) (*plan.Slot, error) {
 // keep their last value, zero at first; scalars that are not given are zero. If the
 // device finds an index out of range, Run returns an error of kind [ir.ErrIndex] and
 // the states are unchanged.
-func (s *Session) Run(entry string, inputs map[string]*ir.Array) (map[string]*ir.Array, error) {
+func (s *Program) Run(entry string, inputs map[string]*ir.Array) (map[string]*ir.Array, error) {
 	e, err := s.entry(entry)
 	if err != nil {
 		return nil, err
@@ -119,7 +119,7 @@ func (s *Session) Run(entry string, inputs map[string]*ir.Array) (map[string]*ir
 
 // Start runs the steps of an entry with the last inputs and scalars of zero, without
 // waiting for completion.
-func (s *Session) Start(entry string) error {
+func (s *Program) Start(entry string) error {
 	e, err := s.entry(entry)
 	if err != nil {
 		return err
@@ -127,14 +127,14 @@ func (s *Session) Start(entry string) error {
 	return s.steps(e.Steps, make([]byte, e.UniformBytes), nil)
 }
 
-func (s *Session) entry(name string) (*plan.Entry, error) {
+func (s *Program) entry(name string) (*plan.Entry, error) {
 	if e := s.plan.Entry(name); e != nil {
 		return e, nil
 	}
 	return nil, ir.Errorf(ir.ErrName, "unknown entry %q", name)
 }
 
-func (s *Session) steps(steps []plan.Step, scalars []byte, counters []int) error {
+func (s *Program) steps(steps []plan.Step, scalars []byte, counters []int) error {
 	for _, step := range steps {
 		if err := s.step(step, scalars, counters); err != nil {
 			return err
@@ -143,7 +143,7 @@ func (s *Session) steps(steps []plan.Step, scalars []byte, counters []int) error
 	return nil
 }
 
-func (s *Session) step(step plan.Step, scalars []byte, counters []int) error {
+func (s *Program) step(step plan.Step, scalars []byte, counters []int) error {
 	switch step := step.(type) {
 	case *plan.Dispatch:
 		if runs, err := s.runs(step.Grid); err != nil || !runs {
@@ -169,7 +169,7 @@ func (s *Session) step(step plan.Step, scalars []byte, counters []int) error {
 }
 
 // while runs iterations until the word at w.Going is 0.
-func (s *Session) while(w *plan.While, scalars []byte, counters []int) error {
+func (s *Program) while(w *plan.While, scalars []byte, counters []int) error {
 	for going := true; going; {
 		err := s.steps(w.Steps, scalars, append(counters[:len(counters):len(counters)], 0))
 		if err == nil {
@@ -183,7 +183,7 @@ func (s *Session) while(w *plan.While, scalars []byte, counters []int) error {
 }
 
 // call runs the reference implementation of a routine on the host.
-func (s *Session) call(c *plan.Call) error {
+func (s *Program) call(c *plan.Call) error {
 	r := s.plan.Routines[c.Routine]
 	memory := make([][]byte, len(c.Bindings))
 	for i, b := range c.Bindings {
@@ -206,7 +206,7 @@ func (s *Session) call(c *plan.Call) error {
 
 // runs reports whether a grid in memory is not zero. It is true for a nil grid, that of
 // a direct dispatch.
-func (s *Session) runs(grid *plan.GridAddress) (bool, error) {
+func (s *Program) runs(grid *plan.GridAddress) (bool, error) {
 	if grid == nil {
 		return true, nil
 	}
@@ -216,7 +216,7 @@ func (s *Session) runs(grid *plan.GridAddress) (bool, error) {
 }
 
 // status reports and clears the status words.
-func (s *Session) status() error {
+func (s *Program) status() error {
 	st := s.plan.Status
 	if st == nil {
 		return nil
@@ -241,14 +241,14 @@ func (s *Session) status() error {
 	return fmt.Errorf("replay: unknown status code %d", code)
 }
 
-func (s *Session) write(slot *plan.Slot, a *ir.Array) error {
+func (s *Program) write(slot *plan.Slot, a *ir.Array) error {
 	if want := slotType(slot); !a.Type().Equal(want) {
 		return ir.Shapef("%q is %s; it must be %s", slot.Name, a.Type(), want)
 	}
 	return s.device.Write(slot.Buffer, slot.Offset, loop.DeviceBytes(a.DType, a.Bytes()))
 }
 
-func (s *Session) read(slot *plan.Slot) (*ir.Array, error) {
+func (s *Program) read(slot *plan.Slot) (*ir.Array, error) {
 	data := make([]byte, slot.Bytes)
 	if err := s.device.Read(data, slot.Buffer, slot.Offset); err != nil {
 		return nil, err
