@@ -310,6 +310,19 @@ test-lm: $(LM)/.installed js ## continue a text by a real language model, SmolLM
 	$(GO_TEST) -count=1 -run=SmolLM ./native/lm ./ir/format/tokenizer
 	$(NODE_TEST) js/test/browser/smollm.test.mjs
 
+# OpenAI's clients, of PyPI and of npm.
+CLIENTS    := build/clients
+$(CLIENTS)/.installed: native/lm/serve/testdata/clients.txt | $(PIP)/.installed
+	rm -rf $(CLIENTS)
+	python3 -m venv --without-pip $(CLIENTS)/venv
+	$(PIP)/bin/pip --python $(CLIENTS)/venv/bin/python $(PIP_INSTALL) --no-deps -r $<
+	npm install --prefix $(CLIENTS) --no-audit --no-fund --ignore-scripts --loglevel=error openai@6.49.0
+	touch $@
+
+.PHONY: test-clients
+test-clients: $(CLIENTS)/.installed ## have OpenAI's own clients talk to the server of language models
+	RLX_CLIENTS=$(CURDIR)/$(CLIENTS) RLX_REQUIRE=clients $(GO_TEST) -count=1 -run=ClientsThemselves ./native/lm/serve
+
 .PHONY: test-wgsl
 test-wgsl: ## check every golden shader with Tint
 	$(NODE_TEST) internal/codegen/wgsl/check/*.test.mjs

@@ -1,4 +1,4 @@
-// The conformance suite in Node on the CPU. Over Dawn, lavapipe runs a quarter of the light modules
+// The conformance suite in Node on the CPU. Over Dawn, lavapipe runs a part of the light modules
 // (conformance-lavapipe.test.mjs) and SwiftShader, in Chromium, models and a part of the others
 // (browser/conformance.test.mjs); Tint compiles all (conformance-tint.test.mjs).
 

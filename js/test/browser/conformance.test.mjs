@@ -1,6 +1,6 @@
 // The conformance suite in Chromium, in the page: the models, modules with dispatches in two dimensions, and of the others an eighth of
 // the light ones and a quarter of the heavy ones, whose kernels SwiftShader takes seconds to compile. Tint compiles all modules in Node
-// (conformance-tint.test.mjs), lavapipe runs a quarter of the light ones over the same Dawn, native WebGPU runs every
+// (conformance-tint.test.mjs), lavapipe runs a part of the light ones over the same Dawn, native WebGPU runs every
 // sample on the same SwiftShader, and Node the whole suite on the same engine of WebAssembly.
 
 import assert from 'node:assert/strict';

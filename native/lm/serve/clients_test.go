@@ -2,11 +2,13 @@ package serve_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"maps"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"reflect"
 	"slices"
@@ -14,6 +16,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/native/backendtest"
 	"github.com/rlx-go/rlx/native/lm/serve"
 	"github.com/rlx-go/rlx/native/models"
 )
@@ -95,30 +98,7 @@ func isOf(name string, v any) bool {
 // TestClients sends what OpenAI's clients of PyPI and npm have sent, and holds the answers to the schemas of the types that these
 // read them into.
 func TestClients(t *testing.T) {
-	text, err := os.ReadFile(filepath.Join("testdata", "clients.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	var r recorded
-	if err := json.Unmarshal(text, &r); err != nil {
-		t.Fatal(err)
-	}
-	m, err := models.Open(filepath.Join("..", "..", "models", "testdata", "minilm"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	session, err := rlx.Open("cpu")
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer session.Close(ctx)
-	texts, err := models.NewTexts(ctx, session, m, models.TextsOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer texts.Close(ctx)
-	url, _ := start(t, serve.Options{Name: "tiny", Chat: chat, Embeddings: texts})
+	r, url := readRecorded(t, filepath.Join("testdata", "clients.json")), startForClients(t)
 	clients := map[string]int{}
 	for _, q := range r.Requests {
 		request, err := http.NewRequest(q.Method, url+q.Path, strings.NewReader(q.Body))
@@ -145,6 +125,65 @@ func TestClients(t *testing.T) {
 	if clients["pypi"] != 7 || clients["npm"] != 7 {
 		t.Errorf("requests of %v", clients)
 	}
+}
+
+// TestClientsThemselves has OpenAI's clients talk to a server, where RLX_CLIENTS is the folder in which they are installed, and
+// compares what they send with what is recorded.
+func TestClientsThemselves(t *testing.T) {
+	folder := os.Getenv("RLX_CLIENTS")
+	var missing error
+	if folder == "" {
+		missing = errors.New("$RLX_CLIENTS names no folder: make test-clients does")
+	}
+	backendtest.Require(t, "clients", missing)
+	file := filepath.Join(t.TempDir(), "clients.json")
+	c := exec.Command(filepath.Join(folder, "venv", "bin", "python"), filepath.Join("testdata", "clients.py"), startForClients(t), folder, file)
+	if text, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v\n%s", err, text)
+	}
+	got, want := readRecorded(t, file).Requests, readRecorded(t, filepath.Join("testdata", "clients.json")).Requests
+	if len(got) != len(want) {
+		t.Fatalf("%d requests, recorded are %d", len(got), len(want))
+	}
+	for i, q := range got {
+		if w := want[i]; q.Method != w.Method || q.Path != w.Path || q.Body != w.Body || q.Client != w.Client {
+			t.Errorf("%s: %s %s %s; recorded is %s %s %s", q.Client, q.Method, q.Path, q.Body, w.Method, w.Path, w.Body)
+		}
+	}
+}
+
+func readRecorded(t *testing.T, file string) (r recorded) {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := json.Unmarshal(text, &r); err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// startForClients returns the address of a server with a language model and an encoder.
+func startForClients(t *testing.T) (url string) {
+	t.Helper()
+	m, err := models.Open(filepath.Join("..", "..", "models", "testdata", "minilm"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { m.Close() })
+	session, err := rlx.Open("cpu")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { session.Close(ctx) })
+	texts, err := models.NewTexts(ctx, session, m, models.TextsOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { texts.Close(ctx) })
+	url, _ = start(t, serve.Options{Name: "tiny", Chat: chat, Embeddings: texts})
+	return url
 }
 
 // checkAnswer holds an answer, or each event of a stream, to a schema.

@@ -4,7 +4,9 @@ that the clients also read real answers; an exception of theirs ends the recordi
 
     pip install openai==3.57.0 && npm i openai@6.49.0
     rlx serve FOLDER -name tiny -alternatives 4 -address localhost:8080 -embeddings ../../models/testdata/minilm
-    python clients.py http://localhost:8080 FOLDER_OF_NODE_MODULES
+    python clients.py http://localhost:8080 FOLDER_OF_NODE_MODULES [FILE]
+
+`make test-clients` does so beside a test's server, and compares the requests with the file that is here.
 """
 
 import http.server
@@ -20,8 +22,8 @@ import openai
 from openai import types
 from openai.types.chat import ChatCompletion, ChatCompletionChunk
 
-TARGET, MODULES = sys.argv[1:]
-HERE = pathlib.Path(__file__).parent
+TARGET, MODULES = sys.argv[1:3]
+FILE = pathlib.Path(sys.argv[3]) if len(sys.argv) > 3 else pathlib.Path(__file__).parent / "clients.json"
 CHAT = dict(model="tiny", messages=[{"role": "user", "content": "ABCDEF"}], temperature=0, max_tokens=8)
 TEXT = dict(model="tiny", prompt="ABCDEF", temperature=0, max_tokens=8)
 STREAM = dict(stream=True, stream_options={"include_usage": True})
@@ -113,4 +115,4 @@ schemas["embeddings"]["$defs"]["Embedding"]["properties"]["embedding"] = {"anyOf
 chunk = schemas["text chunk"] = json.loads(json.dumps(schemas["text"]))
 reason = chunk["$defs"]["CompletionChoice"]["properties"]["finish_reason"]
 chunk["$defs"]["CompletionChoice"]["properties"]["finish_reason"] = {"anyOf": [reason, {"type": "null"}]}
-(HERE / "clients.json").write_text(json.dumps({"requests": recorded, "schemas": schemas}, indent=1, ensure_ascii=False) + "\n")
+FILE.write_text(json.dumps({"requests": recorded, "schemas": schemas}, indent=1, ensure_ascii=False) + "\n")
