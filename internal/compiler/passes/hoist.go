@@ -78,7 +78,7 @@ func (k *sumHoister) operands(v ir.Value, only ir.Op) ([]ir.Value, bool) {
 		y, okY := k.operands(n.Input(1), only)
 		return slices.Concat(x, y), okX && okY
 	case only:
-		if n.Op() == ops.OpReduceSum && isLiftable(k, n.Input(0)) {
+		if n.Op() == ops.OpReduceSum && isLiftable(k, n.Input(0), map[ir.Value]bool{}) {
 			return nil, true
 		}
 		operands := slices.Clone(n.Inputs())
@@ -91,18 +91,20 @@ func (k *sumHoister) operands(v ir.Value, only ir.Op) ([]ir.Value, bool) {
 }
 
 // isLiftable reports whether a value of the body can be computed for all steps after the scan, by elementwise ops and
-// changes of shape, from stacked values and constants.
-func isLiftable(k *sumHoister, v ir.Value) bool {
+// changes of shape, from stacked values and constants. seen are values that were looked at before: one that is not
+// liftable ends it.
+func isLiftable(k *sumHoister, v ir.Value, seen map[ir.Value]bool) bool {
 	v = origin(v)
-	if at, isPort := k.port[v]; isPort && at < k.a.Consts || k.isStacked(v) {
+	if at, isPort := k.port[v]; isPort && at < k.a.Consts || seen[v] || k.isStacked(v) {
 		return true
 	}
+	seen[v] = true
 	n := v.Node()
 	if _, moves := n.Def().Lower.(*ir.MapLowering); !moves && n.Def().Scalar == nil || n.Def().Batch == nil {
 		return false
 	}
 	for _, x := range n.Inputs() {
-		if !isLiftable(k, x) {
+		if !isLiftable(k, x, seen) {
 			return false
 		}
 	}
@@ -112,8 +114,8 @@ func isLiftable(k *sumHoister, v ir.Value) bool {
 // lifted returns a liftable value for all steps, along its first axis.
 func lifted(k *sumHoister, v ir.Value) ir.Value {
 	v = origin(v)
-	x := k.outside[v]
-	if x.Valid() {
+	x, done := k.outside[v]
+	if done {
 		return x
 	}
 	at := -1

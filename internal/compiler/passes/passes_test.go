@@ -328,6 +328,30 @@ func TestDeepCompositesEnd(t *testing.T) {
 	}
 }
 
+// TestSumsOfManyPathsAreHoisted has a sum of what is computed from its input by 2^60 paths.
+func TestSumsOfManyPathsAreHoisted(t *testing.T) {
+	g, err := ir.Build("g", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(5, 3)...)
+		total, _ := ops.Scan(b, ops.Loop{
+			Carries: []ir.Value{b.Input("c", ir.F32)}, Xs: []ir.Value{x},
+			Body: func(b *ir.Builder, _, carries, xs []ir.Value) (next, ys []ir.Value) {
+				v := xs[0]
+				for range 60 {
+					v = ops.Mul(b, v, ops.Sin(b, v))
+				}
+				return []ir.Value{ops.Add(b, carries[0], ops.ReduceSum(b, v, 0))}, nil
+			},
+		})
+		b.Output("total", total[0])
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, err = Run(g, Options{}); err != nil || strings.Contains(g.String(), "scan(") {
+		t.Errorf("%v: the sum is not hoisted:\n%s", err, g)
+	}
+}
+
 // TestHoistingAgainFindsOtherNames has a port with the name that the next one gets.
 func TestHoistingAgainFindsOtherNames(t *testing.T) {
 	g, err := ir.Parse(`graph "g" {
