@@ -104,12 +104,13 @@ func TestTuningGoesOnFromAPage(t *testing.T) {
 			t.Errorf("%s begins with other values than in the page", name)
 		}
 	}
+	devices := []string{"cpu", "webgpu"}
+	if testing.Short() {
+		devices = devices[:1] // to compile kernels takes long
+	}
 	for file, first := range map[string]int{"tuning-begin.safetensors": 0, "tuning.safetensors": of.Middle} {
-		for _, device := range []string{"cpu", "webgpu"} {
+		for _, device := range devices {
 			t.Run(device+" from "+file, func(t *testing.T) {
-				if testing.Short() && device != "cpu" {
-					t.Skip("compiles the kernels of a device")
-				}
 				for i, loss := range goesOn(t, opened(t, m, of, device), of, file, first) {
 					if page, torch := of.Losses[first+i], of.Torch[first+i]; math.Abs(float64(loss-page)) > 1e-5 || math.Abs(float64(loss-torch)) > 1e-5 {
 						t.Errorf("the loss of step %d is %v; the page has %v and PyTorch %v", first+i+1, loss, page, torch)
