@@ -69,6 +69,8 @@ SHRINK     ?= 1
 WASM       := $(RARE_GC) GOOS=js GOARCH=wasm $(GO) build -overlay build/_ops/overlay.json -trimpath -ldflags='-s -w' \
               -gcflags='all=-l' -gcflags='runtime/...=' -gcflags='internal/runtime/...='
 NODE_TEST  := $(NODE) --test --test-force-exit
+# The same with a second try for what browsers and drivers in software make of a busy machine.
+NODE_TWICE := $(NODE) .ci/twice.mjs --test-force-exit
 JS_TOOLS   := js/node_modules/.package-lock.json
 PEERS      := js/bench/node_modules/.package-lock.json
 OUTSIDE    := js/outside/node_modules/.package-lock.json
@@ -340,15 +342,15 @@ conformance: js suite ## run the whole conformance suite over Dawn and in Firefo
 
 .PHONY: test-js
 test-js: ## run the JavaScript tests in Node, over Dawn
-	$(NODE_TEST) js/test/*.test.mjs demo/test/*.test.mjs
+	$(NODE_TWICE) js/test/*.test.mjs demo/test/*.test.mjs
 
 .PHONY: test-browser
 test-browser: ## run the tests in Chromium, Firefox and WebKit
-	$(NODE_TEST) --test-concurrency=1 js/test/browser/*.test.mjs demo/test/browser/*.test.mjs
+	$(NODE_TWICE) --test-concurrency=1 js/test/browser/*.test.mjs demo/test/browser/*.test.mjs
 
 .PHONY: test-package
 test-package: ## build pages of the packed package with Vite, webpack, esbuild and Rollup; run it in Node 20 to 24, Bun, Deno, workerd
-	$(NODE_TEST) --test-concurrency=1 js/outside/*.test.mjs
+	$(NODE_TWICE) --test-concurrency=1 js/outside/*.test.mjs
 
 .PHONY: size
 size: ## print the size of a page's downloads; fail if it exceeds a budget

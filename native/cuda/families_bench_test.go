@@ -28,6 +28,15 @@ var stepPrecisions = []struct {
 	o    native.Options
 }{{"bf16", ir.BF16, native.Options{TF32: true}}, {"tf32", 0, native.Options{TF32: true}}, {"f32", 0, native.Options{}}}
 
+// familyPrecisions are the numbers of stepPrecisions that models of package families are timed in: the first two, or with
+// RLX_BENCH_F32 the last, for comparison with WebGPU.
+func familyPrecisions() (from, to int) {
+	if os.Getenv("RLX_BENCH_F32") != "" {
+		return 2, 3
+	}
+	return 0, 2
+}
+
 // BenchmarkResNets times training steps by SGD with momentum of ResNets at the size of ImageNet,
 // which bench/peers.py has too, with the batch that the device has. Verbose, it prints the
 // time of each kernel.
@@ -89,8 +98,9 @@ func timeFamilies(b *testing.B, list []families.Family, times int) {
 // timeGraphs times the graphs that f makes of models.
 func timeGraphs(b *testing.B, list []families.Family, times int, f func(families.Family, int) (*ir.Graph, map[string]int, error)) {
 	d := gpu(b)
+	from, to := familyPrecisions()
 	for _, model := range list {
-		for _, c := range stepPrecisions[:2] {
+		for _, c := range stepPrecisions[from:to] {
 			b.Run(strings.ReplaceAll(model.Name, " ", "_")+"/"+c.name, func(b *testing.B) {
 				g, below, err := f(model, times)
 				must(b, err)

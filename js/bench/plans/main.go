@@ -16,10 +16,12 @@
 //	go run ./js/bench/plans -trials FOLDER
 //
 // writes a plan for each way in which the larger groups of these jobs can be scheduled,
-// and the list of them, trials.json, for js/bench/h200/tune.mjs. With -subgroups N before
-// the folder, plans are for devices whose subgroups have N threads.
+// and the list of them, trials.json, for js/bench/h200/tune.mjs. With -families it writes the
+// training steps of package families, family-NAME, and their names, families.json, for
+// js/bench/h200/families.mjs. With -subgroups N before the folder, plans are for devices whose
+// subgroups have N threads.
 //
-// Start reading at main.go; models.go builds the graphs of the jobs, trials.go and first.go what is not a job.
+// Start reading at main.go; models.go builds the graphs of the jobs, trials.go, first.go and families.go what is not a job.
 package main
 
 import (
@@ -56,14 +58,18 @@ var subgroup int
 func main() {
 	log.SetFlags(0)
 	trials := flag.Bool("trials", false, "write the schedules of each group")
+	steps := flag.Bool("families", false, "write the training steps of package families")
 	flag.IntVar(&subgroup, "subgroups", 0, "threads of a subgroup, 0 for devices of any size")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		log.Fatal("usage: plans [-trials] [-subgroups N] FOLDER")
+		log.Fatal("usage: plans [-trials | -families] [-subgroups N] FOLDER")
 	}
 	write := []func(folder string) error{writeJobs, writeMemory, writeFirst}
-	if *trials {
+	switch {
+	case *trials:
 		write = []func(folder string) error{writeTrials}
+	case *steps:
+		write = []func(folder string) error{writeFamilies}
 	}
 	for _, f := range write {
 		if err := f(flag.Arg(0)); err != nil {
@@ -74,13 +80,19 @@ func main() {
 
 func writeJobs(folder string) error { return writeAll(folder, jobs()) }
 
+// target is that of the flag -subgroups.
 func (j job) target() plan.Target {
+	if subgroup > 0 {
+		return j.plainTarget().WithSubgroups(subgroup)
+	}
+	return j.plainTarget()
+}
+
+// plainTarget is that of devices with subgroups of any size, or without.
+func (j job) plainTarget() plan.Target {
 	t := plan.WebGPU()
 	t.ScoreBytes = j.scoreBytes
-	t.Limits.BindingBytes = max(t.Limits.BindingBytes, j.bytes)
-	if subgroup > 0 {
-		t = t.WithSubgroups(subgroup)
-	}
+	t.Limits.BindingBytes, t.Limits.BufferBytes = max(t.Limits.BindingBytes, j.bytes), max(t.Limits.BufferBytes, j.bytes)
 	return t
 }
 
