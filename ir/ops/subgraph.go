@@ -203,27 +203,31 @@ func axesAt(batched []bool) []int {
 	return out
 }
 
-// keepResiduals lets a keeper choose the residuals of the halves of a graph that runs
-// steps times. It returns halves whose linear one recomputes, under a checkpoint, the
-// residuals that are not kept. Nodes that do not vary, by ID of the known half, are always kept; nil: all
-// vary. If everything needed is kept, it returns h.
+// keepResiduals chooses the residuals of the halves of a graph that runs steps times. It returns
+// halves whose linear one recomputes those that are not kept: the choice of keep, under a checkpoint,
+// or, of a loop without a keeper, what [arithmetic] gives of others. Nodes that do not vary, by ID of
+// the known half, are kept; nil: all vary, as there is no loop. If everything needed is kept, it returns h.
 func keepResiduals(b *ir.Builder, h *derive.PartialResult, unknown []bool, keep ir.Keeper, varying []bool, steps ir.Dim) *derive.PartialResult {
-	if keep == nil || h.Residuals() == 0 || b.Err() != nil {
+	if keep == nil && varying == nil || h.Residuals() == 0 || b.Err() != nil {
 		return h
 	}
 	values := h.Known.OutputValues()
-	needed := values[len(values)-h.Residuals():]
-	chosen := slices.DeleteFunc(slices.Clone(needed), func(v ir.Value) bool { return varying != nil && !varying[v.Node().ID()] })
-	kept, err := keep(h.Known, chosen, steps)
-	if err != nil || kept == nil {
-		b.Fail(err)
+	r := &restart{h: h, known: values[:len(values)-h.Residuals()], needed: values[len(values)-h.Residuals():], lean: keep != nil}
+	var kept []bool
+	if keep != nil {
+		chosen := slices.DeleteFunc(slices.Clone(r.needed), func(v ir.Value) bool { return varying != nil && !varying[v.Node().ID()] })
+		choice, err := keep(h.Known, chosen, steps)
+		if err != nil || choice == nil {
+			b.Fail(err)
+			return h
+		}
+		kept = slices.Clone(choice)
+		for i, v := range varying {
+			kept[i] = kept[i] || !v
+		}
+	} else if kept = r.keptOfLoop(varying); kept == nil {
 		return h
 	}
-	kept = slices.Clone(kept)
-	for i, v := range varying {
-		kept[i] = kept[i] || !v
-	}
-	r := &restart{h: h, known: values[:len(values)-h.Residuals()], needed: needed}
 	r.walk(kept)
 	return r.halves(b, where(not(unknown)))
 }
@@ -235,6 +239,26 @@ type restart struct {
 	known, needed []ir.Value // outputs of the known half: results and residuals
 	from          []ir.Value // ports of the known half and kept values
 	again         []bool     // recomputed, by node of the known half
+	lean          bool       // recomputed under a checkpoint
+}
+
+// arithmetic are ops that take less time than stacking their results in a loop and reading them from the stack.
+var arithmetic = []ir.Op{OpAdd, OpSub, OpMul, OpMulZero, OpNeg, OpConvert, OpBroadcastInDim}
+
+// keptOfLoop returns the nodes of a loop's body to keep, by ID: all but arithmetic on values that are needed, too, as
+// s·(1 − s) of the sigmoid s, and on constants. It returns nil if nothing needed is recomputed.
+func (r *restart) keptOfLoop(varying []bool) []bool {
+	kept := make([]bool, len(varying))
+	for _, n := range r.h.Known.Nodes() {
+		kept[n.ID()] = n.Op() == ir.OpPort || len(n.Inputs()) > 0 && !slices.Contains(arithmetic, n.Op()) ||
+			slices.ContainsFunc(n.Inputs(), func(v ir.Value) bool {
+				return kept[v.Node().ID()] && !(varying[n.ID()] && slices.Contains(r.needed, v))
+			})
+	}
+	if slices.ContainsFunc(r.needed, func(v ir.Value) bool { return varying[v.Node().ID()] && !kept[v.Node().ID()] }) {
+		return kept
+	}
+	return nil
 }
 
 // walk finds the nodes to recompute, and their inputs.
@@ -270,7 +294,10 @@ func (r *restart) halves(b *ir.Builder, known []int) *derive.PartialResult {
 	})
 	types := slices.Concat(ir.TypesOf(r.from), portTypes(r.h.Linear)[r.h.Residuals():])
 	h.Linear = closed(b, r.h.Linear.Name(), types, func(s *ir.Builder, in []ir.Value) []ir.Value {
-		return Checkpoint(s, closed(s, r.h.Linear.Name(), types, r.linear), len(r.from), in...)
+		if r.lean {
+			return Checkpoint(s, closed(s, r.h.Linear.Name(), types, r.linear), len(r.from), in...)
+		}
+		return r.linear(s, in)
 	})
 	return h
 }
