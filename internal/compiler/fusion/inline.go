@@ -42,7 +42,9 @@ type decisions struct {
 	expressions int
 	forms       *nodeForms
 	options     *Options
-	scattered   bool             // a state is updated by a scatter
+	scattered   bool       // a state is updated by a scatter
+	maxima      []ir.Value // see [Partition.BlockMaxima]
+	inProducts  map[*ir.Node]bool
 	traffic     hardware.Traffic // by [Policy]
 	key         []byte           // key of the current expression
 	scratch     []ir.Value       // for measure
@@ -76,11 +78,14 @@ func decide(p *Partition) *decisions {
 	for _, n := range nodes {
 		d.apart[n.ID()] = hasOwnKernels(n, &p.states)
 	}
+	if withTensorCores && p.options.TensorCores && !p.options.Unfused {
+		findBlockMaxima(d, nodes, output)
+	}
 	for _, n := range nodes {
 		d.uniform[n.ID()] = d.isUniform(n)
 		d.fit(n)
 		_, literal := d.literals[n.Result(0)]
-		d.virtual[n.ID()] = literal || !p.options.Unfused && !output[n] && (d.isAppended(n) || isMap(n) && (d.inlines(n, d.readers(n)) || d.showsStored(n)))
+		d.virtual[n.ID()] = literal || withTensorCores && d.inProducts[n] || !p.options.Unfused && !output[n] && (d.isAppended(n) || isMap(n) && (d.inlines(n, d.readers(n)) || d.showsStored(n)))
 	}
 	for changed := true; changed; {
 		changed = false
