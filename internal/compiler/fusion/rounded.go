@@ -34,13 +34,37 @@ func findBlockMaxima(d *decisions, nodes []*ir.Node, output map[*ir.Node]bool) {
 			continue
 		}
 		d.maxima = append(d.maxima, n.Result(0))
+		if d.inProducts == nil {
+			d.inProducts, d.rounded = map[*ir.Node]bool{}, map[*ir.Node]bool{}
+		}
 		for x := range w.seen {
-			if d.inProducts == nil {
-				d.inProducts = map[*ir.Node]bool{}
-			}
 			d.inProducts[x] = true
 		}
+		if magnitude := n.Input(0).Node(); !output[magnitude] && len(d.uses[magnitude.ID()]) == 1 {
+			d.inProducts[magnitude] = true
+			findRounded(d, magnitude.Input(0).Node(), output)
+		}
 	}
+}
+
+// findRounded marks the row that is rounded, and what shows it as blocks: products are all that reads it.
+func findRounded(d *decisions, x *ir.Node, output map[*ir.Node]bool) {
+	other := func(u *ir.Node) bool { return !d.inProducts[u] }
+	for isMap(x) && !output[x] && !slices.ContainsFunc(d.uses[x.ID()], other) {
+		if !isReshape(x) {
+			d.rounded[x] = true
+			return
+		}
+		d.inProducts[x], x = true, x.Input(0).Node()
+	}
+}
+
+// inProduct reports whether a map is computed in the kernels of products that round, and whether this is known.
+func (d *decisions) inProduct(n *ir.Node) (inside, known bool) {
+	if d.rounded[n] {
+		return d.weight[n.ID()] <= d.traffic.CheapOps, true
+	}
+	return true, d.inProducts[n]
 }
 
 // isBlockMaximum reports whether a node computes the largest magnitude of each block along the last axis.

@@ -293,6 +293,7 @@ func sliceCost(e *emit.Emitter, g *fusion.Group, split rowSlice) (float64, bool)
 			switch {
 			case n.Op == scalar.OpLoad:
 				loads++
+			case emit.WithMma && p.rounding != nil && isFree(n):
 			case len(n.Args) > 0:
 				ops++
 			}
@@ -307,7 +308,11 @@ func sliceCost(e *emit.Emitter, g *fusion.Group, split rowSlice) (float64, bool)
 	}
 	perSlice := float64(bytes) / float64(fusion.Product(g.Outer)) / float64(g.Inner[0]/split.elements()) / float64(len(p.members))
 	const schedulers, line = 4, 128
-	return (float64(ops)/schedulers + float64(loads)*(1+loop.Warp*perSlice/line)) / float64(elements), true
+	issue := float64(ops) / schedulers
+	if emit.WithMma && p.rounding != nil {
+		issue /= 2 // loads bound products of integers: the others are issued meanwhile
+	}
+	return (issue + float64(loads)*(1+loop.Warp*perSlice/line)) / float64(elements), true
 }
 
 func newPackedRows(e *emit.Emitter, g *fusion.Group, split rowSlice) *packedRows {

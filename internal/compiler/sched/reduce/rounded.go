@@ -495,6 +495,12 @@ func wordOf(parts []part) (word scalar.Expr, more int64) {
 	return word, more
 }
 
+// isFree reports whether a node is no instruction: conversions of integers, and those of the words that a funnel shift takes,
+// which is the conversion of its result here.
+func isFree(n scalar.Expr) bool {
+	return n.Type == ir.U64 || n.Op == scalar.OpBitcast || n.Op == scalar.OpConvert && n.Type.IsInteger() && n.Args[0].Type != ir.U64
+}
+
 func orWord(a, b scalar.Expr) scalar.Expr {
 	if a == nil {
 		return b
