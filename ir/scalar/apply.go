@@ -38,7 +38,9 @@ func apply(n *Node, v [3]Value, mode Rounding) Value {
 	case kComplex:
 		r = applyComplex(n.Op, v[0].C, v[1].C)
 	case kInt:
-		if from == dtype.U64 {
+		if n.Op == OpDot4 {
+			r = dot4(v[0].I, v[1].I, v[2].I)
+		} else if from == dtype.U64 {
 			r = applyUint64(n.Op, uint64(v[0].I), uint64(v[1].I), uint64(v[2].I))
 		} else {
 			r = applyInt(n.Op, from, v[0].I, v[1].I, v[2].I)
@@ -237,6 +239,14 @@ func applyInt(op Op, t dtype.DType, a, b, c int64) Value {
 		return Value{I: divide(op, a, b)}
 	}
 	return Value{I: int64(ring(op, t, uint64(a), uint64(b)))}
+}
+
+// dot4 is [Dot4] of integers.
+func dot4(a, b, c int64) Value {
+	for shift := 0; shift < 32; shift += 8 {
+		c += int64(int8(a>>shift)) * int64(int8(b>>shift))
+	}
+	return Value{I: c}
 }
 
 // applyUint64 is applyInt for u64.

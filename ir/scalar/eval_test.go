@@ -37,6 +37,8 @@ func TestEvalReference(t *testing.T) {
 		{"unsigned shift does not", Shr(u8(0x80), u8(7)), Value{I: 1}},
 		{"shift count modulo the width", Shl(u8(3), u8(9)), Value{I: 6}},
 		{"complement of u8", Not(u8(1)), Value{I: 254}},
+		{"dot product of signed bytes", Dot4(i32s(0x01ff7f80), i32s(0x05020380), i32s(-7)), Value{I: 5 - 2 + 3*127 + 128*128 - 7}},
+		{"dot product that wraps", Dot4(i32s(1), i32s(1), i32s(math.MaxInt32)), Value{I: math.MinInt32}},
 		{"popcount of a negative", PopCount(i32s(-1)), Value{I: 32}},
 		{"negation of a bool", Not(ConstBool(true)), Value{I: 0}},
 		{"round half to even", Round(f(2.5)), Value{F: 2}},

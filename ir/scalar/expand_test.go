@@ -422,4 +422,5 @@ var remains = [opCount]bool{
 	OpEq: true, OpNe: true, OpLt: true, OpLe: true, OpGt: true, OpGe: true,
 	OpSelect: true, OpConvert: true, OpBitcast: true, OpPopCount: true, OpMin: true, OpMax: true,
 	OpAnd: true, OpOr: true, OpXor: true, OpNot: true, OpShl: true, OpShr: true,
+	OpDot4: true, // which only CUDA gets
 }

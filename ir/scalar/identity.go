@@ -27,7 +27,7 @@ func identity(n *Node) Expr {
 		}
 	case OpSelect:
 		return identitySelect(n, a)
-	case OpClamp, OpFma:
+	case OpClamp, OpFma, OpDot4:
 	default:
 		if len(n.Args) == 2 {
 			return identityBinary(n, a, n.Args[1])

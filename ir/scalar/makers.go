@@ -189,6 +189,10 @@ func Select(cond, a, b Expr) Expr { return New(OpSelect, cond, a, b) }
 // code must be correct either way.
 func Fma(a, b, c Expr) Expr { return New(OpFma, a, b, c) }
 
+// Dot4 returns c plus the dot product of the four signed bytes that the low 32 bits of a and of b hold. It wraps. Only CUDA
+// has it: other printers refuse it.
+func Dot4(a, b, c Expr) Expr { return New(OpDot4, a, b, c) }
+
 // Clamp returns Min(Max(x, lo), hi).
 func Clamp(x, lo, hi Expr) Expr { return New(OpClamp, x, lo, hi) }
 

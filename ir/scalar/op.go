@@ -79,6 +79,7 @@ const (
 	OpSelect
 	OpFma
 	OpClamp
+	OpDot4
 
 	// Changes of type.
 	OpConvert
@@ -195,6 +196,7 @@ var opTable = [opCount]opInfo{
 	OpSelect: {"select", 3, kAny, ofOperand},
 	OpFma:    {"fma", 3, kFloat, ofOperand},
 	OpClamp:  {"clamp", 3, kReal, ofOperand},
+	OpDot4:   {"dot4", 3, kInt, ofOperand},
 
 	OpConvert: {"convert", 1, kAny, ofNode},
 	OpBitcast: {"bitcast", 1, kReal, ofNode},

@@ -244,28 +244,35 @@ func BenchmarkMatMul(b *testing.B) {
 	}
 }
 
-// BenchmarkMatVec times products of a matrix of weights in some form with a vector,
-// by the bytes of the weights.
-func BenchmarkMatVec(b *testing.B) {
-	d := gpu(b)
-	type times = func(b *ir.Builder, x ir.Value, n, k int) ir.Value
-	dense := func(t ir.DType) times {
+// matVec adds a product of x with weights of n rows and k columns.
+type matVec = func(b *ir.Builder, x ir.Value, n, k int) ir.Value
+
+// matVecForms are the forms of weights by name. Those that end in _8 have the vector rounded to 8 bits.
+func matVecForms() map[string]matVec {
+	dense := func(t ir.DType) matVec {
 		return func(b *ir.Builder, x ir.Value, n, k int) ir.Value {
 			w := ops.Convert(b, b.Param("w", t, ir.Dims(n, k)...), ir.F32)
 			return ops.DotGeneral(b, x, w, ops.DotAttrs{LhsContract: []int{1}, RhsContract: []int{1}})
 		}
 	}
-	packed := func(format string) times {
+	packed := func(format string, product func(b *ir.Builder, x, w ir.Value, format string) ir.Value) matVec {
 		each, bytes, _ := ops.PackedBlock(format)
 		return func(b *ir.Builder, x ir.Value, n, k int) ir.Value {
-			return ops.QuantizedMatMul(b, x, b.Param("w", ir.U8, ir.Dims(n, k/each*bytes)...), format)
+			return product(b, x, b.Param("w", ir.U8, ir.Dims(n, k/each*bytes)...), format)
 		}
 	}
-	forms := map[string]times{"f32": dense(ir.F32), "bf16": dense(ir.BF16), "f8_e4m3fn": dense(ir.F8E4M3)}
+	forms := map[string]matVec{"f32": dense(ir.F32), "bf16": dense(ir.BF16), "f8_e4m3fn": dense(ir.F8E4M3)}
 	for _, format := range []string{"q4_0", "q4_1", "q5_0", "q5_1", "q8_0", "q2_k", "q3_k", "q4_k", "q5_k", "q6_k", "iq4_nl", "iq4_xs", "mxfp4", "nvfp4"} {
-		forms[format] = packed(format)
+		forms[format], forms[format+"_8"] = packed(format, ops.QuantizedMatMul), packed(format, ops.QuantizedMatMul8)
 	}
-	few := []string{"bf16", "q4_0", "q8_0", "q4_k", "q6_k"}
+	return forms
+}
+
+// BenchmarkMatVec times products of a matrix of weights in some form with a vector,
+// by the bytes of the weights.
+func BenchmarkMatVec(b *testing.B) {
+	d, forms := gpu(b), matVecForms()
+	few := []string{"bf16", "q4_0", "q4_0_8", "q8_0", "q8_0_8", "q4_k", "q4_k_8", "q6_k", "q6_k_8"}
 	for _, c := range []struct {
 		n, k  int
 		forms []string
@@ -281,7 +288,7 @@ const matVecBytes = 256 << 20
 
 // benchmarkMatVec times products with several matrices in turn. The bytes of the weights are random
 // but small, so that no scale is above 1.
-func benchmarkMatVec(b *testing.B, d native.Backend, n, k int, times func(b *ir.Builder, x ir.Value, n, k int) ir.Value) {
+func benchmarkMatVec(b *testing.B, d native.Backend, n, k int, times matVec) {
 	bytes, copies := 0, 1
 	build := func() *ir.Graph {
 		g, err := ir.Build("matvec", func(b *ir.Builder) {

@@ -53,6 +53,7 @@ func BenchmarkLanguageModels(b *testing.B) {
 	}{
 		{"llama_8B", "bf16", nn.Storage{OutIn: true, DType: ir.BF16}},
 		{"llama_8B", "q4_0", nn.Storage{Format: "q4_0"}},
+		{"llama_8B", "q4_0_8", nn.Storage{Format: "q4_0", ActivationBits: 8}},
 		{"llama_1B", "bf16", nn.Storage{OutIn: true, DType: ir.BF16}},
 		{"llama_1B", "q4_0", nn.Storage{Format: "q4_0"}},
 		{"smollm2_135M", "bf16", nn.Storage{OutIn: true, DType: ir.BF16}},

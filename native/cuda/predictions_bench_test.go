@@ -216,3 +216,36 @@ func predictions(b *testing.B, p prediction, w tune.Device, limit time.Duration,
 		b.ReportMetric(worst, "worst")
 	}
 }
+
+// BenchmarkPackedPredictions times the candidates of products of one row with packed weights, of which no cache holds a
+// large part, and prints them by time. RLX_BENCH_FAMILIES names the forms, as [BenchmarkMatVec] has them.
+func BenchmarkPackedPredictions(b *testing.B) {
+	d := gpu(b)
+	target, w := cuda.Stopwatch(d)
+	forms := "q4_0_8,q8_0_8,q4_0,q8_0"
+	if names := os.Getenv("RLX_BENCH_FAMILIES"); names != "" {
+		forms = names
+	}
+	for form := range strings.SplitSeq(forms, ",") {
+		b.Run(form, func(b *testing.B) {
+			const n, k = 16384, 8192
+			g, err := ir.Build("matvec", func(b *ir.Builder) {
+				b.Output("y", matVecForms()[form](b, b.Input("x", ir.F32, ir.Dims(1, k)...), n, k))
+			})
+			must(b, err)
+			m, err := ir.NewModule("matvec", ir.Entry{Name: "step", Graph: g})
+			must(b, err)
+			choices, err := plan.Choices(m, target)
+			must(b, err)
+			for _, c := range choices {
+				trials, err := tune.Trials(context.Background(), c, cudacpp.Printer{}, w)
+				must(b, err)
+				taken := trials[0]
+				slices.SortFunc(trials, func(x, y tune.Trial) int { return cmp.Compare(x.Took, y.Took) })
+				for _, t := range trials {
+					b.Logf("%-40s %-40s %10v, cost %8.0f ns, taken: %t, error: %v", c.Name, t.Schedule, t.Took, t.Cost, t.Schedule == taken.Schedule, t.Err)
+				}
+			}
+		})
+	}
+}

@@ -148,6 +148,11 @@ static __device__ float sigmoid_of(float x) {
 	// One instruction, whose constants stay in registers (PTX ISA, lop3: 0x6a is a & b ^ c).
 	"masked_bits": byInstruction("unsigned masked_bits(unsigned x, unsigned mask, unsigned bits)", "unsigned", "530",
 		`"lop3.b32 %0, %1, %2, %3, 0x6a;" : "=r"(y) : "r"(x), "r"(mask), "r"(bits)`, "y = x & mask ^ bits;"),
+	"dot4": byInstruction("int dot4(int a, int b, int c)", "int", "610", `"dp4a.s32.s32 %0, %1, %2, %3;" : "=r"(y) : "r"(a), "r"(b), "r"(c)`,
+		`y = c;
+  for (int i = 0; i < 32; i += 8) {
+    y += (signed char)(a >> i) * (signed char)(b >> i);
+  }`),
 	// The hardware saturates, and converts some NaN to 0 and others not.
 	"to_whole": `template <class T, class S> static __device__ T to_whole(S x) {
   return x == x ? T(x) : T(0);
@@ -233,6 +238,8 @@ func form(op scalar.Op, t dtype.DType) (clike.Form, bool) {
 		return clike.Form{Call: "max"}, true
 	case scalar.OpAbs:
 		return clike.Form{Call: map[bool]string{false: "abs", true: "llabs"}[t == dtype.I64]}, true
+	case scalar.OpDot4:
+		return clike.Form{Call: "dot4", Helper: "dot4"}, true
 	case scalar.OpPopCount:
 		call := "__popc"
 		if t.Size() == 8 {

@@ -42,10 +42,13 @@ type decisions struct {
 	expressions int
 	forms       *nodeForms
 	options     *Options
-	scattered   bool             // a state is updated by a scatter
-	traffic     hardware.Traffic // by [Policy]
-	key         []byte           // key of the current expression
-	scratch     []ir.Value       // for measure
+	scattered   bool              // a state is updated by a scatter
+	maxima      []ir.Value        // see [Partition.BlockMaxima]
+	inProducts  map[*ir.Node]bool // computed in the kernels of products that round
+	rounded     map[*ir.Node]bool // what these round
+	traffic     hardware.Traffic  // by [Policy]
+	key         []byte            // key of the current expression
+	scratch     []ir.Value        // for measure
 }
 
 func (d *decisions) stored(n *ir.Node) bool { return !d.virtual[n.ID()] }
@@ -76,11 +79,19 @@ func decide(p *Partition) *decisions {
 	for _, n := range nodes {
 		d.apart[n.ID()] = hasOwnKernels(n, &p.states)
 	}
+	if withTensorCores && p.options.TensorCores && !p.options.Unfused {
+		findBlockMaxima(d, nodes, output)
+	}
 	for _, n := range nodes {
 		d.uniform[n.ID()] = d.isUniform(n)
 		d.fit(n)
 		_, literal := d.literals[n.Result(0)]
 		d.virtual[n.ID()] = literal || !p.options.Unfused && !output[n] && (d.isAppended(n) || isMap(n) && (d.inlines(n, d.readers(n)) || d.showsStored(n)))
+		if withTensorCores && d.inProducts != nil {
+			if inside, known := d.inProduct(n); known {
+				d.virtual[n.ID()] = literal || inside
+			}
+		}
 	}
 	for changed := true; changed; {
 		changed = false

@@ -175,6 +175,10 @@ func (r *Reader) plainBody(n *ir.Node, result int, at ir.Index) scalar.Expr {
 		return l.Element(n, result, at, r.Operand(n))
 	case *ir.ScatterLowering:
 		return scatterOf(n).element(at, r.Operand(n))
+	case *ir.ReduceLowering:
+		if withTensorCores {
+			return unrolled(r, n, l, at)
+		}
 	}
 	x := make([]scalar.Expr, len(n.Inputs()))
 	for i, in := range n.Inputs() {

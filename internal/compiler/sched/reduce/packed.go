@@ -80,6 +80,7 @@ type packedRows struct {
 	elements map[*fusion.Member]scalar.Expr // in general
 	start    int                            // the number of statements before the first that may depend on other kernels
 	rows     *rowLoop                       // that is being written, or nil
+	rounding *rounding                      // of the activations, or nil
 }
 
 // rowLoop is a loop over rows of weights, whose loads are an iteration ahead: a row's words are loaded as soon as
@@ -280,6 +281,9 @@ func sliceCost(e *emit.Emitter, g *fusion.Group, split rowSlice) (float64, bool)
 		}
 		for _, t := range p.weights.inWords(terms) {
 			values = append(values, append(t.numbers, t.scale, t.offset)...)
+			for _, q := range t.quads {
+				values = append(values, q.weights)
+			}
 		}
 	}
 	values = slices.DeleteFunc(values, func(x scalar.Expr) bool { return x == nil })
@@ -289,6 +293,7 @@ func sliceCost(e *emit.Emitter, g *fusion.Group, split rowSlice) (float64, bool)
 			switch {
 			case n.Op == scalar.OpLoad:
 				loads++
+			case emit.WithMma && p.rounding != nil && isFree(n):
 			case len(n.Args) > 0:
 				ops++
 			}
@@ -303,7 +308,11 @@ func sliceCost(e *emit.Emitter, g *fusion.Group, split rowSlice) (float64, bool)
 	}
 	perSlice := float64(bytes) / float64(fusion.Product(g.Outer)) / float64(g.Inner[0]/split.elements()) / float64(len(p.members))
 	const schedulers, line = 4, 128
-	return (float64(ops)/schedulers + float64(loads)*(1+loop.Warp*perSlice/line)) / float64(elements), true
+	issue := float64(ops) / schedulers
+	if emit.WithMma && p.rounding != nil {
+		issue /= 2 // loads bound products of integers: the others are issued meanwhile
+	}
+	return (issue + float64(loads)*(1+loop.Warp*perSlice/line)) / float64(elements), true
 }
 
 func newPackedRows(e *emit.Emitter, g *fusion.Group, split rowSlice) *packedRows {
@@ -312,6 +321,10 @@ func newPackedRows(e *emit.Emitter, g *fusion.Group, split rowSlice) *packedRows
 		inRange: scalar.ConstBool(true),
 	}
 	p := &packedRows{Emitter: r.Emitter, r: r, g: g, split: split, elements: map[*fusion.Member]scalar.Expr{}, totals: map[string]scalar.Expr{}, scaled: map[string]scalar.Expr{}, weights: newWordLoads(r)}
+	if emit.WithMma {
+		findRounding(p)
+		p.weights.whole = p.rounding != nil
+	}
 	p.splitMembers()
 	return p
 }
@@ -351,7 +364,13 @@ func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load activa
 	parts, numbers := p.partsOf(p.members, s.Rows*warps), p.partsOf(p.numbers, warps)
 	begin := p.ranged("begin", scalar.Mul(number, loop.Int(s.Rows)), fusion.Product(g.Outer))
 	p.start = len(p.Body)
-	if !load(p, s, lane, 4*warps*(s.Rows*len(parts)+len(numbers))) || !p.sumActivations() {
+	if !load(p, s, lane, 4*warps*(s.Rows*len(parts)+len(numbers))) {
+		return emit.Launch{}, false
+	}
+	if emit.WithMma && p.rounding != nil {
+		roundActivations(p)
+	}
+	if !p.sumActivations() {
 		return emit.Launch{}, false
 	}
 	p.foldNumbers(lane, numbers)
@@ -523,7 +542,11 @@ func (p *packedRows) general(m *fusion.Member) scalar.Expr {
 		r.row = p.Unflatten(scalar.NewVar(generalRow, ir.I32, 0, int64(fusion.Product(p.g.Outer)-1)), p.g.Outer)
 		at := slices.Concat(r.row, p.Unflatten(scalar.NewVar(generalInner, ir.I32, 0, int64(p.g.Inner[0]-1)), p.g.Inner))
 		c := &chunk{j: -1, inner: at[len(r.row):], valid: scalar.ConstBool(true)}
-		p.elements[m] = p.Simplify(m.Reduction().Element(m.Node, m.At(at), m.InnerAt(at), c.reader(r).Operand(m.Node))[0])
+		reader := c.reader(r)
+		if p.rounding != nil {
+			reader.Given = p.rounding.given
+		}
+		p.elements[m] = p.Simplify(m.Reduction().Element(m.Node, m.At(at), m.InnerAt(at), reader.Operand(m.Node))[0])
 	}
 	return p.elements[m]
 }
@@ -551,6 +574,9 @@ type term struct {
 	// minus is the constant to subtract from each number.
 	shifts []int
 	minus  int64
+	// quads, if not nil, are the numbers, four in a word, where activations are integers. They are of one block.
+	quads []quad
+	block int
 }
 
 // terms returns the weights of a row and a slice by their scales and offsets.
@@ -563,6 +589,10 @@ func (p *packedRows) terms(m *fusion.Member, row, slice scalar.Expr) (terms []te
 		}
 		t := termOf(w)
 		key := keyOf(t.scale) + " " + keyOf(t.offset)
+		if emit.WithMma && p.rounding != nil {
+			t.block = p.rounding.of[i]
+			key += format.Sprintf(" %d", t.block)
+		}
 		at, known := found[key]
 		if !known {
 			at, found[key] = len(terms), len(terms)
@@ -683,6 +713,9 @@ func (p *packedRows) activation(element scalar.Expr) (x scalar.Expr, ok bool) {
 		}
 		x = own
 	}
+	if emit.WithMma && p.rounding != nil && x != nil {
+		return unrounded(x)
+	}
 	return x, x != nil
 }
 
@@ -762,6 +795,10 @@ func (p *packedRows) sum(number, j int) (sum scalar.Expr, ok bool) {
 			return nil, false
 		}
 		for _, w := range p.weights.inWords(terms) {
+			if emit.WithMma && w.quads != nil {
+				sum = p.r.let("sum", integerSum(p, t, w, sum))
+				continue
+			}
 			dot := scalar.Const(ir.F32, 0)
 			for i, x := range w.numbers {
 				dot = scalar.Fma(x, p.factor(t, w, i), dot)

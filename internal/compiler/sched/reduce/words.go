@@ -21,6 +21,8 @@ type wordLoads struct {
 	r       *rowEmitter
 	tensors map[int]bool // those read as words, by ID
 	bases   []*wordBase
+	// whole means that numbers of bytes become words of four, see [integersOf].
+	whole bool
 	// ahead, if not nil, loads a word of an array before it is needed, and returns the variable that has it.
 	ahead func(array int, at scalar.Expr) scalar.Expr
 }
@@ -38,6 +40,9 @@ type wordBase struct {
 	ends  map[int]bool
 	words map[int]scalar.Expr // loaded, by their distance from the first
 	whole map[int]scalar.Expr // the words from at on, where rest is not known
+	quads map[int]scalar.Expr // the words from at + phase on, which hold the bytes of numbers
+	phase int
+	of    map[int]bool // the distances of bytes of numbers
 }
 
 // inWords returns terms whose weights are computed from words, which it loads first.
@@ -45,7 +50,7 @@ func (w *wordLoads) inWords(terms []term) []term {
 	w.bases = nil
 	each := func(f func(x scalar.Expr) scalar.Expr) {
 		for i, t := range terms {
-			if t.shifts == nil {
+			if t.shifts == nil && t.quads == nil {
 				t.numbers = slices.Clone(t.numbers)
 				for k, x := range t.numbers {
 					t.numbers[k] = f(x)
@@ -69,12 +74,20 @@ func (w *wordLoads) inWords(terms []term) []term {
 		})
 		return x
 	})
+	if emit.WithMma && w.whole {
+		noteNumbers(w, terms)
+	}
 	for _, b := range w.bases {
 		w.align(b)
 		w.load(b)
+		if emit.WithMma && w.whole {
+			loadQuads(w, b)
+		}
 	}
 	for i := range terms {
-		w.subnormal(&terms[i])
+		if !emit.WithMma || !w.whole || !integersOf(w, &terms[i]) {
+			w.subnormal(&terms[i])
+		}
 	}
 	each(func(x scalar.Expr) scalar.Expr { return w.replaced(x, map[scalar.Expr]scalar.Expr{}) })
 	return terms
@@ -101,6 +114,9 @@ func (w *wordLoads) align(b *wordBase) {
 	ends := map[int]bool{}
 	for at := range b.ends {
 		ends[at-first] = true
+	}
+	if emit.WithMma && w.whole {
+		moveNumbers(b, first)
 	}
 	b.ends, b.at = ends, r.Simplify(scalar.Add(b.at, loop.Int(first)))
 	rest, known := r.Simplify(scalar.Mod(b.at, loop.Int(wordBytes))).IntConst()
@@ -186,7 +202,10 @@ func sorted(a, b map[int]bool) []int {
 func (w *wordLoads) byteAt(n scalar.Expr) scalar.Expr {
 	b, at := w.find(n)
 	words := b.whole
-	if b.known {
+	switch {
+	case emit.WithMma && b.quads != nil && b.of[at]:
+		at, words = at-b.phase, b.quads
+	case b.known:
 		at += b.rest
 		words = b.words
 	}
