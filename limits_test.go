@@ -19,16 +19,20 @@ const (
 	maxEmbedding = 2 // depth of embedded structs
 )
 
-// manyMethods are the types with more than maxMethods methods, each with the reason.
-var manyMethods = map[string]string{
-	"ir.Builder":                       "what users write graphs with",
-	"internal/codegen/asm.Encoder":     "a method for each instruction",
-	"ir/loop.checker":                  "a rule for each statement and expression, over one scope",
-	"ir/scalar.Simplifier":             "a rule for each operation, over one table of expressions",
-	"internal/codegen/clike.Writer":    "a method for each statement and expression, over one text",
-	"internal/codegen/jit.generator":   "a method for each operation, over one set of registers",
-	"internal/codegen/wasmsimd.writer": "a method for each statement and expression, over one function",
-}
+// manyMethods are the types with more than maxMethods methods, and spreadTypes those with more than maxSpread in manyFiles
+// files, each with the reason.
+var (
+	manyMethods = map[string]string{
+		"ir.Builder":                   "what users write graphs with",
+		"internal/codegen/asm.Encoder": "a method for each instruction",
+		"ir/loop.checker":              "a rule for each statement and expression, over one scope",
+	}
+	spreadTypes = map[string]string{
+		".Trainer":    "what users train with",
+		"ir.Builder":  "what users write graphs with",
+		"ir/nn.layer": "a file for each kind of layer",
+	}
+)
 
 // systems is what ends the names of files for one system or processor: a build has one of them.
 var systems = regexp.MustCompile(`_(amd64|arm64|other|linux|darwin|windows|unix|js|on|none)\.go$`)
@@ -62,8 +66,8 @@ func TestTypesAreOfModestSize(t *testing.T) {
 		if n > maxMethods && manyMethods[name] == "" {
 			t.Errorf("%s has %d methods, more than %d: which of them have state of their own?", name, n, maxMethods)
 		}
-		if n > maxSpread && files >= manyFiles {
-			t.Logf("SPREAD %s has %d methods in %d files: which of them have state of their own?", name, n, files)
+		if spread := n > maxSpread && files >= manyFiles; spread != (spreadTypes[name] != "") {
+			t.Errorf("%s has %d methods in %d files: more than %d in %d need an exception, others none", name, n, files, maxSpread, manyFiles)
 		}
 	}
 	for name := range manyMethods {
@@ -95,7 +99,7 @@ func (s *structs) read(path string) error {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
 			if d.Recv != nil {
-				name := folder + "." + typeName(d.Recv.List[0].Type)
+				name := strings.TrimPrefix(folder, ".") + "." + typeName(d.Recv.List[0].Type)
 				if s.methods[name] == nil {
 					s.methods[name], s.files[name] = map[string]bool{}, map[string]bool{}
 				}
