@@ -2,10 +2,12 @@ package scalar
 
 import "github.com/rlx-go/rlx/ir/dtype"
 
-// division simplifies the quotient or remainder of a sum by a positive constant. The functions
-// below compute floor quotients; a truncated quotient is the same for a nonnegative dividend and is
-// not simplified otherwise.
-func (s *Simplifier) division(n *Node) Expr {
+// divisions are the rules of quotients and remainders by positive constants. They compute floor quotients; a truncated
+// quotient is the same for a nonnegative dividend and is not simplified otherwise.
+type divisions struct{ *Simplifier }
+
+// division simplifies the quotient or remainder of a sum.
+func (s divisions) division(n *Node) Expr {
 	a := n.Args[0]
 	d, ok := n.Args[1].IntConst()
 	r := s.span(a)
@@ -27,7 +29,7 @@ func (s *Simplifier) division(n *Node) Expr {
 }
 
 // quotient returns ⌊l/d⌋ in type t.
-func (s *Simplifier) quotient(l linear, d int64, t dtype.DType) Expr {
+func (s divisions) quotient(l linear, d int64, t dtype.DType) Expr {
 	whole, rest := splitMultiples(l, d)
 	if k, ok := s.constQuotient(rest, d); ok {
 		if sum, fits := combine(whole, linear{c: k}, 1); fits {
@@ -48,7 +50,7 @@ func (s *Simplifier) quotient(l linear, d int64, t dtype.DType) Expr {
 }
 
 // remainder returns l - d·⌊l/d⌋ in type t.
-func (s *Simplifier) remainder(l linear, d int64, t dtype.DType) Expr {
+func (s divisions) remainder(l linear, d int64, t dtype.DType) Expr {
 	rest := remainderTerms(l, d)
 	if k, ok := s.constQuotient(rest, d); ok {
 		if sum, fits := combine(rest, linear{c: d}, -k); fits {
@@ -73,13 +75,13 @@ func (s *Simplifier) remainder(l linear, d int64, t dtype.DType) Expr {
 
 // divisible reports whether rest may replace l as a dividend: it must fit the type, and must not
 // make a nonnegative dividend possibly negative, which is more expensive to divide.
-func (s *Simplifier) divisible(rest, l linear, t dtype.DType) bool {
+func (s divisions) divisible(rest, l linear, t dtype.DType) bool {
 	r, old := s.spanLinear(rest), s.spanLinear(l)
 	return int64Range(t).contains(r) && (r.lo >= 0 || !old.known || old.lo < 0)
 }
 
 // constQuotient returns ⌊l/d⌋ if it is constant over the range of l.
-func (s *Simplifier) constQuotient(l linear, d int64) (int64, bool) {
+func (s divisions) constQuotient(l linear, d int64) (int64, bool) {
 	r := s.spanLinear(l)
 	if !r.known {
 		return 0, false
@@ -90,7 +92,7 @@ func (s *Simplifier) constQuotient(l linear, d int64) (int64, bool) {
 
 // quotientAtom returns ⌊l/d⌋ as an operation. It merges nested divisions if l is a single quotient
 // or remainder.
-func (s *Simplifier) quotientAtom(l linear, d int64, t dtype.DType) Expr {
+func (s divisions) quotientAtom(l linear, d int64, t dtype.DType) Expr {
 	if d == 1 {
 		return s.emit(l, t)
 	}
@@ -114,7 +116,7 @@ func (s *Simplifier) quotientAtom(l linear, d int64, t dtype.DType) Expr {
 
 // remainderAtom returns l%d as an operation. It merges nested remainders if l is a single
 // remainder.
-func (s *Simplifier) remainderAtom(l linear, d int64, t dtype.DType) Expr {
+func (s divisions) remainderAtom(l linear, d int64, t dtype.DType) Expr {
 	x, m, op := s.soleDivision(l)
 	if (op == OpRem || op == OpMod) && m%d == 0 {
 		return s.node(op, x, ConstI(t, d))
@@ -124,7 +126,7 @@ func (s *Simplifier) remainderAtom(l linear, d int64, t dtype.DType) Expr {
 
 // divideNode returns the division of l by d, truncating if that is equal and cheaper, else
 // flooring. Devices truncate natively and floor powers of two with shifts.
-func (s *Simplifier) divideNode(truncating, flooring Op, l linear, d int64, t dtype.DType) Expr {
+func (s divisions) divideNode(truncating, flooring Op, l linear, d int64, t dtype.DType) Expr {
 	a := s.emit(l, t)
 	op := flooring
 	if r := s.span(a); r.known && r.lo >= 0 && !isPowerOfTwo(d) {
@@ -137,7 +139,7 @@ func (s *Simplifier) divideNode(truncating, flooring Op, l linear, d int64, t dt
 
 // soleDivision returns x, m and op if l is exactly one division of x by a positive constant m;
 // otherwise op is OpInvalid.
-func (s *Simplifier) soleDivision(l linear) (x *Node, m int64, op Op) {
+func (s divisions) soleDivision(l linear) (x *Node, m int64, op Op) {
 	if len(l.terms) != 1 || l.terms[0].coef != 1 || l.c != 0 {
 		return nil, 0, OpInvalid
 	}

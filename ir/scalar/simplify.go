@@ -257,7 +257,7 @@ func (s *Simplifier) integer(n *Node) Expr {
 			return s.emit(l, n.Type)
 		}
 	case OpDiv, OpFloorDiv, OpRem, OpMod:
-		return s.division(n)
+		return divisions{s}.division(n)
 	case OpMin, OpMax:
 		a, b := n.Args[0], n.Args[1]
 		if n.Op == OpMax {

@@ -8,7 +8,6 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/passes"
-	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/executor/ranks"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
@@ -20,30 +19,13 @@ type step interface{ run(r *runner) }
 
 // compiler emits the steps of one entry.
 type compiler struct {
-	p       *program
-	e       *entry
-	env     *environment
-	buffers map[int]*buffer
-	nextID  int         // see [compiler.bufferID]; those of tensors are not negative
-	pairs   map[int]int // IDs of tensors of bf16 as pairs, by those of the tensors
-	steps   []step
-	group   string // the name of the group that is compiled
-	// Temporary memory: the index of the last item that uses each tensor, and the
-	// placement of each in the arena.
-	last  map[*fusion.Tensor]int
-	item  int
-	loops int
-	arena arena
-	temps []temporary
-	// largest is the largest tensor of the arena, for error messages.
-	largest native.Allocation
-	checks  []*ir.Node // of the partition of the entry, by status code
-}
-
-// temporary is a buffer at an offset of the arena.
-type temporary struct {
-	buf    *buffer
-	offset int
+	placement
+	env    *environment
+	pairs  map[int]int // IDs of tensors of bf16 as pairs, by those of the tensors
+	steps  []step
+	group  string // the name of the group that is compiled
+	loops  int
+	checks []*ir.Node // of the partition of the entry, by status code
 }
 
 // compile compiles all entries of a module. It checks the memory against the budget twice: before
@@ -107,7 +89,7 @@ func (p *program) compileEntry(s source) (*entry, error) {
 	prog := s.partition
 	made := &entry{name: s.entry.Name, env: &environment{}, names: map[step]string{}, onlyReads: !writesState(s.entry.Graph) && !ranks.Has(s.entry.Graph)}
 	made.runner.env, made.runner.job = made.env, new(job)
-	c := &compiler{p: p, e: made, env: made.env, buffers: map[int]*buffer{}, nextID: resultID - 1, pairs: map[int]int{}, last: lastUses(prog), checks: prog.Checks}
+	c := &compiler{placement: newPlacement(p, made, prog), env: made.env, pairs: map[int]int{}, checks: prog.Checks}
 	c.placePersistent(prog)
 	for i, item := range prog.Items {
 		c.item = i
@@ -163,102 +145,10 @@ func lowerComposites(g *ir.Graph) (*ir.Graph, error) {
 	return passes.Run(g, passes.Options{Claim: claims})
 }
 
-// placePersistent creates the buffers of tensors that outlive a run: inputs, constants,
-// parameters and states.
-func (c *compiler) placePersistent(prog *fusion.Partition) {
-	for _, port := range prog.Scalars {
-		c.e.scalar(native.SlotOf(port.Name, native.Input, port.Value))
-	}
-	bounds := plan.CheckedBounds(prog.Graph)
-	for _, t := range prog.Tensors {
-		switch {
-		case t.Port == nil && t.Constant == nil:
-		case t.Constant != nil:
-			c.constant(t)
-		case t.Port.Kind == ir.InputPort:
-			s := native.SlotOf(t.Name, native.Input, t.Port.Value)
-			s.Hi, s.Checked = bounds[t.Port.Value]
-			c.input(s, t)
-		default:
-			c.buffers[t.ID] = c.p.store(t)
-		}
-	}
-}
-
-// constant reserves memory for a literal and copies its elements there.
-func (c *compiler) constant(t *fusion.Tensor) {
-	b := c.buffer(t)
-	c.p.memory.reserve(allocationOf(t), func(data []byte) {
-		b.data = data
-		copy(data, t.Constant)
-	})
-}
-
-// input adds an input, with a buffer for caller's values that cannot be used in place.
-func (c *compiler) input(s native.Slot, t *fusion.Tensor) {
-	b, at := c.buffer(t), len(c.e.inputs)
-	c.e.inputs = append(c.e.inputs, input{slot: len(c.e.slots), buf: b})
-	c.e.slots = append(c.e.slots, s)
-	c.p.memory.reserve(allocationOf(t), func(data []byte) { b.data, c.e.inputs[at].held = data, data })
-}
-
-// buffer creates the buffer of a tensor, without memory.
-func (c *compiler) buffer(t *fusion.Tensor) *buffer {
-	b := &buffer{dtype: t.DType, elems: t.Len()}
-	c.buffers[t.ID] = b
-	return b
-}
-
-// placeTemporary places a tensor that an item writes in the arena, unless it has a buffer. The
-// tensors of a loop's body are live as long as the loop.
-func (c *compiler) placeTemporary(t *fusion.Tensor) {
-	if c.buffers[t.ID] != nil || t.Outer != nil {
-		return
-	}
-	last := max(c.last[t], c.item)
-	if a := allocationOf(t); a.Bytes > c.largest.Bytes {
-		c.largest = a
-	}
-	c.temps = append(c.temps, temporary{c.buffer(t), c.arena.alloc(t.Len()*t.DType.Size(), c.item, last)})
-}
-
-// scratch returns a buffer that is live during the current item only.
-func (c *compiler) scratch(d ir.DType, elems int) *buffer {
-	b := &buffer{dtype: d, elems: elems}
-	c.temps = append(c.temps, temporary{b, c.arena.alloc(b.bytes(), c.item, c.item)})
-	return b
-}
-
-// bufferID gives a buffer that is no tensor's an ID, for loads and stores.
-func (c *compiler) bufferID(b *buffer) int {
-	id := c.nextID
-	c.nextID--
-	c.buffers[id] = b
-	return id
-}
-
-// finish reserves the arena and records the outputs.
-func (c *compiler) finish(prog *fusion.Partition) {
-	c.p.memory.reserve(arenaAllocation(c.e.name, c.arena.bytes(), c.largest), func(memory []byte) {
-		for _, t := range c.temps {
-			t.buf.data = memory[t.offset : t.offset+max(t.buf.bytes(), 16)]
-		}
-	})
-	seen := map[*buffer]bool{}
-	for i, o := range prog.Graph.Outputs() {
-		if t := prog.Outputs[i]; t != nil {
-			b := c.buffers[t.ID]
-			own := !seen[b] && t.Port == nil && t.Constant == nil
-			seen[b] = true
-			c.e.output(native.SlotOf(o.Name, native.Output, o.Value), b, own)
-		}
-	}
-}
-
 // add emits a step of the current group.
 func (c *compiler) add(s step) {
 	c.steps = append(c.steps, s)
-	c.e.names[s] = c.group
+	c.entry.names[s] = c.group
 }
 
 // compileItem emits the steps of one item of a partition.

@@ -195,11 +195,14 @@ func (x *contraction) setFactors(c *compiler, name string, k *fusion.Contract, l
 		x.b, err = list[1].matrix(c, name+" b", axes, packedB, k.B.Type)
 		return err
 	}
-	if x.a, err = c.factor(name+" a", k.A, factorAxes{k.Batch, k.M, k.K, k.BatchAt, k.MAt, k.KAt}, packedA, false); err != nil {
+	a := factor{name: name + " a", value: k.A, factorAxes: factorAxes{k.Batch, k.M, k.K, k.BatchAt, k.MAt, k.KAt}, id: packedA}
+	if x.a, err = a.matrix(c); err != nil {
 		return err
 	}
 	// The rows of a narrow right factor are too short to vectorise: it is stored by column.
-	if x.b, err = c.factor(name+" b", k.B, factorAxes{k.Batch, k.K, k.N, k.BatchAt, k.KAt, k.NAt}, packedB, x.n < narrow && x.m >= narrow); err != nil {
+	b := factor{name: name + " b", value: k.B, factorAxes: factorAxes{k.Batch, k.K, k.N, k.BatchAt, k.KAt, k.NAt}, id: packedB}
+	b.byColumn = x.n < narrow && x.m >= narrow
+	if x.b, err = b.matrix(c); err != nil {
 		return err
 	}
 	if x.prefersTransposed() {
@@ -281,23 +284,31 @@ type factorAxes struct {
 	batchAt, rowsAt, colsAt ir.Index
 }
 
-// factor returns a factor as a matrix, materialised where it is not strided; with byColumn,
-// stored by column.
-func (c *compiler) factor(name string, e scalar.Expr, x factorAxes, id int, byColumn bool) (matrix, error) {
-	if m, ok := c.strided(e, x); ok && !(byColumn && m.col == 1 && m.row != 1) {
+// factor is an operand of a contraction.
+type factor struct {
+	factorAxes
+	name     string
+	value    scalar.Expr
+	id       int  // of the tensor in which it is materialised
+	byColumn bool // it is stored by column then
+}
+
+// matrix returns a factor as a matrix, materialised where it is not strided.
+func (f factor) matrix(c *compiler) (matrix, error) {
+	if m, ok := f.strided(c.buffers); ok && !(f.byColumn && m.col == 1 && m.row != 1) {
 		return m, nil
 	}
-	if x.sameForAll(e) { // materialised once, not packed by each product
-		n := len(x.batch)
-		x.batch, x.batchAt = nil, nil
-		m, err := c.packFactor(name, e, x, id, byColumn)
+	if f.sameForAll(f.value) { // materialised once, not packed by each product
+		n := len(f.batch)
+		f.batch, f.batchAt = nil, nil
+		m, err := f.pack(c)
 		m.batch = make([]int, n)
 		return m, err
 	}
-	if m, ok, err := c.gathered(name, e, x, id); ok || err != nil {
+	if m, ok, err := f.gathered(c); ok || err != nil {
 		return m, err
 	}
-	return c.packFactor(name, e, x, id, byColumn)
+	return f.pack(c)
 }
 
 // sameForAll reports whether a factor is a permutation of memory that all products of a batch
@@ -315,34 +326,34 @@ func (x *factorAxes) sameForAll(e scalar.Expr) bool {
 	return true
 }
 
-// packFactor materialises a factor as a matrix.
-func (c *compiler) packFactor(name string, e scalar.Expr, x factorAxes, id int, byColumn bool) (matrix, error) {
-	rows, cols := product(x.rows), product(x.cols)
+// pack materialises a factor as a matrix.
+func (f factor) pack(c *compiler) (matrix, error) {
+	rows, cols := product(f.rows), product(f.cols)
 	m := matrix{row: cols, col: 1}
-	order := factorAxes{x.batch, x.rows, x.cols, x.batchAt, x.rowsAt, x.colsAt}
-	if byColumn {
+	order := f.factorAxes
+	if f.byColumn {
 		m = matrix{row: 1, col: rows}
-		order = factorAxes{x.batch, x.cols, x.rows, x.batchAt, x.colsAt, x.rowsAt}
+		order = factorAxes{f.batch, f.cols, f.rows, f.batchAt, f.colsAt, f.rowsAt}
 	}
 	vars := slices.Concat(order.batchAt, order.rowsAt, order.colsAt)
 	dims := slices.Concat(order.batch, order.rows, order.cols)
-	m.buf = c.scratch(e.Type, product(dims))
-	m.batch = rowMajor(x.batch, rows*cols)
+	m.buf = c.scratch(f.value.Type, product(dims))
+	m.batch = rowMajor(f.batch, rows*cols)
 	code := &fusion.Code{Rows: []fusion.ElementStore{{
-		Tensor: &fusion.Tensor{ID: id, Name: name, DType: e.Type}, Offset: scalar.Simplify(linear(dims, vars)), Value: e,
+		Tensor: &fusion.Tensor{ID: f.id, Name: f.name, DType: f.value.Type}, Offset: scalar.Simplify(linear(dims, vars)), Value: f.value,
 	}}}
 	code.Outer, dims = coordinates(vars, dims)
 	m.fitStrides(rows, cols)
-	return m, c.nest(name, code, dims, nil, map[int]*buffer{id: m.buf})
+	return m, c.nest(f.name, code, dims, nil, map[int]*buffer{f.id: m.buf})
 }
 
 // strided returns a factor that is a strided matrix in memory; false for any other.
-func (c *compiler) strided(e scalar.Expr, x factorAxes) (matrix, bool) {
-	if e.Op != scalar.OpLoad {
+func (f factor) strided(buffers map[int]*buffer) (matrix, bool) {
+	if f.value.Op != scalar.OpLoad {
 		return matrix{}, false
 	}
-	sum := affineOf(e.Args[0])
-	m := matrix{buf: c.buffers[e.Ref], base: sum.constant}
+	sum := affineOf(f.value.Args[0])
+	m := matrix{buf: buffers[f.value.Ref], base: sum.constant}
 	known := 0
 	stride := func(dims []int, at ir.Index) (int, bool) {
 		s, next := 0, 0
@@ -369,14 +380,14 @@ func (c *compiler) strided(e scalar.Expr, x factorAxes) (matrix, bool) {
 		return s, true
 	}
 	var ok1, ok2 bool
-	m.row, ok1 = stride(x.rows, x.rowsAt)
-	m.col, ok2 = stride(x.cols, x.colsAt)
+	m.row, ok1 = stride(f.rows, f.rowsAt)
+	m.col, ok2 = stride(f.cols, f.colsAt)
 	if !ok1 || !ok2 || m.buf == nil || m.row < 0 || m.col < 0 {
 		return m, false
 	}
-	for i := range x.batch {
+	for i := range f.batch {
 		coef := 0
-		if v := x.batchAt[i]; v.Op == scalar.OpVar {
+		if v := f.batchAt[i]; v.Op == scalar.OpVar {
 			if coef = sum.coef(v.Name); coef != 0 {
 				known++
 			}
@@ -389,7 +400,7 @@ func (c *compiler) strided(e scalar.Expr, x factorAxes) (matrix, bool) {
 			known++
 		}
 	}
-	rows, cols := product(x.rows), product(x.cols)
+	rows, cols := product(f.rows), product(f.cols)
 	return m, known == len(sum.terms) && m.fitStrides(rows, cols)
 }
 

@@ -25,23 +25,23 @@ const maxTable = 1 << 22
 // values are in memory already, or each is materialised once, which for the windows of a
 // convolution is far less than the matrix (an implicit im2col). It returns false where that
 // does not apply.
-func (c *compiler) gathered(name string, e scalar.Expr, x factorAxes, id int) (matrix, bool, error) {
-	known := x.dims()
-	if rows, cols := product(x.rows), product(x.cols); rows*cols == 0 || max(rows, cols) > maxTable {
+func (f factor) gathered(c *compiler) (matrix, bool, error) {
+	known := f.dims()
+	if rows, cols := product(f.rows), product(f.cols); rows*cols == 0 || max(rows, cols) > maxTable {
 		return matrix{}, false, nil
 	}
-	if m, ok := x.stored(c, e, known); ok {
+	if m, ok := f.stored(c, f.value, known); ok {
 		return m, true, nil
 	}
-	value, coords := windowCoordinates(e, known)
+	value, coords := windowCoordinates(f.value, known)
 	if coords == nil {
 		return matrix{}, false, nil
 	}
 	orderAsStored(value, coords)
-	if elems, ok := pointsOf(coords); !ok || elems > product(x.batch)*product(x.rows)*product(x.cols) {
+	if elems, ok := pointsOf(coords); !ok || elems > product(f.batch)*product(f.rows)*product(f.cols) {
 		return matrix{}, false, nil
 	}
-	m, err := channelFactor{value: value, coords: coords}.matrix(c, name, x, id, e.Type)
+	m, err := channelFactor{value: value, coords: coords}.matrix(c, f.name, f.factorAxes, f.id, f.value.Type)
 	return m, true, err
 }
 

@@ -34,7 +34,7 @@ func (c *compiler) exchange(g *fusion.Group) error {
 	x := g.Routine()
 	n := x.Node
 	a, _ := ops.MeshOf(n)
-	group := c.p.mesh.Along(a.MeshAxis)
+	group := c.program.mesh.Along(a.MeshAxis)
 	t := n.Types()[0]
 	dims, _ := t.Shape.Ints()
 	out := c.scratch(t.DType, product(dims))
@@ -46,7 +46,7 @@ func (c *compiler) exchange(g *fusion.Group) error {
 			return err
 		}
 		code := firstCode + slices.Index(c.checks, n)
-		c.add(&exchangeStep{entry: c.e, group: group, call: ranks.CallOf(ops.RoutineOf(n)), in: in, out: out, code: uint32(code)})
+		c.add(&exchangeStep{entry: c.entry, group: group, call: ranks.CallOf(ops.RoutineOf(n)), in: in, out: out, code: uint32(code)})
 	}
 	if x.Out[0] == nil {
 		return nil

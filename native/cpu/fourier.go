@@ -153,7 +153,7 @@ func (s *fourierStep[T]) plan(c *compiler, g *fusion.Group, d ir.DType, inverse 
 			bytes += len(p.factors) * d.Size()
 		}
 	}
-	c.p.memory.reserve(native.Allocation{Name: "twiddle factors of " + g.Name(), Bytes: int64(bytes)}, nil)
+	c.program.memory.reserve(native.Allocation{Name: "twiddle factors of " + g.Name(), Bytes: int64(bytes)}, nil)
 	return made
 }
 

@@ -43,7 +43,7 @@ func (c *compiler) reference(g *fusion.Group) error {
 			elements += b.elems
 		}
 	}
-	c.p.memory.reserve(native.Allocation{Name: "workspace of " + g.Name(), Bytes: bytesOf(ir.C128, []int{elements})}, nil)
+	c.program.memory.reserve(native.Allocation{Name: "workspace of " + g.Name(), Bytes: bytesOf(ir.C128, []int{elements})}, nil)
 	for i, space := range x.Out {
 		if space == nil {
 			continue

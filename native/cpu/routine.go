@@ -110,7 +110,7 @@ func routineOf[T simd.Float](c *compiler, g *fusion.Group, x *fusion.Routine, co
 // matrices each.
 func (c *compiler) reserveWorkspaces(g *fusion.Group, d ir.DType, batch int, sizes []int) {
 	const matrices = 2
-	c.p.memory.reserve(native.Allocation{
+	c.program.memory.reserve(native.Allocation{
 		Name:  "workspace of " + g.Name(),
 		Bytes: bytesOf(d, []int{slices.Max(sizes), matrices, min(batch, workers())}),
 	}, nil)

@@ -257,12 +257,10 @@ func budgetOf(d *device, o native.Options) (native.Budget, error) {
 // open prepares a plan to run. The error is [driver.ErrNoAlgorithm] if a library lacks an
 // algorithm for one of its routines.
 func (p *program) open(ctx context.Context, made *plan.Plan) (err error) {
-	err = p.timed("algorithms", func() (err error) {
-		p.calls, err = p.prepare(made.Routines)
-		return err
-	})
+	p.calls.p, p.helpers.p = p, p
+	err = p.timed("algorithms", func() error { return p.calls.prepare(made.Routines) })
 	if err != nil {
-		return errors.Join(err, p.solver.release())
+		return errors.Join(err, p.calls.solver.release())
 	}
 	p.plan = made
 	if err := p.build(ctx); err != nil {

@@ -18,25 +18,33 @@ const productBytes = 32 << 20
 // call enqueues a routine with its arrays.
 type call func(on *driver.Stream, arrays []driver.Ptr) error
 
+// calls are the prepared routines of a program's plan.
+type calls struct {
+	p      *program
+	list   []call
+	solver solver
+}
+
 // prepare prepares the routines of a plan. If a library lacks an algorithm for one, the
 // error is [driver.ErrNoAlgorithm] and the device records the routine.
-func (p *program) prepare(routines []routine.Routine) ([]call, error) {
-	d, out := p.device, make([]call, len(routines))
+func (cs *calls) prepare(routines []routine.Routine) error {
+	d := cs.p.device
+	cs.list = make([]call, len(routines))
 	var refused error
 	for i, r := range routines {
 		var err error
 		if axisOf(r) != "" {
-			out[i], err = p.collective(r)
+			cs.list[i], err = cs.p.ranks.prepare(r)
 		} else {
-			out[i], err = p.libraryCall(r)
+			cs.list[i], err = cs.ofLibrary(r)
 		}
 		if err = d.noteRefusal(r, err); errors.Is(err, driver.ErrNoAlgorithm) {
 			refused = err // goes on, to record all refused routines
 		} else if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return out, refused
+	return refused
 }
 
 // noteRefusal records a routine if err, which it returns, is [driver.ErrNoAlgorithm].
@@ -49,10 +57,10 @@ func (d *device) noteRefusal(r routine.Routine, err error) error {
 	return err
 }
 
-// libraryCall prepares a routine: its library chooses an algorithm. The error is of kind
+// ofLibrary prepares a routine of a library, which chooses an algorithm. The error is of kind
 // [ir.ErrUnsupported] if the device has no library for it.
-func (p *program) libraryCall(r routine.Routine) (call, error) {
-	d := p.device
+func (cs *calls) ofLibrary(r routine.Routine) (call, error) {
+	d := cs.p.device
 	switch r := r.(type) {
 	case routine.Product:
 		if d.multiplier == nil {
@@ -61,7 +69,7 @@ func (p *program) libraryCall(r routine.Routine) (call, error) {
 		made, err := d.multiplier.Product(r)
 		return func(on *driver.Stream, arrays []driver.Ptr) error { return on.Multiply(made, arrays) }, driver.In(r.Name(), err)
 	case routine.Factor:
-		made, err := p.solver.factor(d, r)
+		made, err := cs.solver.factor(d, r)
 		return func(on *driver.Stream, arrays []driver.Ptr) error { return on.Factor(made, arrays) }, driver.In(r.Name(), err)
 	}
 	return nil, ir.Errorf(ir.ErrUnsupported, "unknown routine %q on CUDA", r.Name())
@@ -118,35 +126,35 @@ func (p *program) arraysOf(c *plan.Call) []driver.Ptr {
 	return arrays
 }
 
-// call enqueues a routine with its arrays, see [program.arraysOf]; in debug mode it waits for it.
-func (p *program) call(on *driver.Stream, c *plan.Call, arrays []driver.Ptr) error {
-	err := p.calls[c.Routine](on, arrays)
-	if p.debug && err == nil {
+// enqueue enqueues a routine with its arrays, see [program.arraysOf]; in debug mode it waits for it.
+func (cs *calls) enqueue(on *driver.Stream, c *plan.Call, arrays []driver.Ptr) error {
+	err := cs.list[c.Routine](on, arrays)
+	if cs.p.debug && err == nil {
 		err = on.Synchronize()
 	}
-	return driver.In(p.plan.Routines[c.Routine].Name(), err)
+	return driver.In(cs.p.plan.Routines[c.Routine].Name(), err)
 }
 
 // warm calls every routine of this device once, since the library loads its kernels on the first call
 // and cannot do so during a capture. All memory of the program is zero, and so are the products.
-func (p *program) warm() error {
-	done := make([]bool, len(p.calls))
-	for i, r := range p.plan.Routines {
+func (cs *calls) warm() error {
+	done := make([]bool, len(cs.list))
+	for i, r := range cs.p.plan.Routines {
 		done[i] = isCollective(r)
 	}
-	return p.warmCalls(done)
+	return cs.warmCalls(done)
 }
 
 // warmCalls makes the first call of each routine that is not done.
-func (p *program) warmCalls(done []bool) error {
-	for i := range p.plan.Entries {
-		for s := range plan.Each(p.plan.Entries[i].Steps) {
+func (cs *calls) warmCalls(done []bool) error {
+	for i := range cs.p.plan.Entries {
+		for s := range plan.Each(cs.p.plan.Entries[i].Steps) {
 			call, is := s.(*plan.Call)
 			if !is || done[call.Routine] {
 				continue
 			}
 			done[call.Routine] = true
-			if err := p.device.noteRefusal(p.plan.Routines[call.Routine], p.warmCall(call)); err != nil {
+			if err := cs.p.device.noteRefusal(cs.p.plan.Routines[call.Routine], cs.warmCall(call)); err != nil {
 				return err
 			}
 		}
@@ -156,26 +164,26 @@ func (p *program) warmCalls(done []bool) error {
 
 // warmCall calls a routine, which writes scratch memory in place of another program's parameters and
 // states.
-func (p *program) warmCall(c *plan.Call) error {
-	shared := len(stateBuffers(p.with))
+func (cs *calls) warmCall(c *plan.Call) error {
+	shared := len(stateBuffers(cs.p.with))
 	scratch, total := map[int]int{}, 0 // offsets by array
-	for i, a := range p.plan.Routines[c.Routine].Arrays() {
+	for i, a := range cs.p.plan.Routines[c.Routine].Arrays() {
 		if b := c.Bindings[i]; a.Written && b.Buffer < shared {
 			scratch[i] = total
 			total += roundUp(b.Bytes)
 		}
 	}
 	if total == 0 {
-		return p.call(p.stream, c, p.arraysOf(c))
+		return cs.enqueue(cs.p.stream, c, cs.p.arraysOf(c))
 	}
-	memory, err := p.device.Alloc(total)
+	memory, err := cs.p.device.Alloc(total)
 	if err != nil {
-		return p.outOfMemory("the first call of a product", total, err)
+		return cs.p.outOfMemory("the first call of a product", total, err)
 	}
-	arrays := p.arraysOf(c)
+	arrays := cs.p.arraysOf(c)
 	for i, at := range scratch {
 		arrays[i] = memory + driver.Ptr(at)
 	}
-	err = p.call(p.stream, c, arrays)
-	return errors.Join(err, p.stream.Synchronize(), p.device.Release(memory))
+	err = cs.enqueue(cs.p.stream, c, arrays)
+	return errors.Join(err, cs.p.stream.Synchronize(), cs.p.device.Release(memory))
 }

@@ -25,11 +25,8 @@ type program struct {
 	copies    *driver.Stream // copies inputs while the stream computes
 	modules   []*driver.Module
 	functions []driver.Function
-	condition *driver.Function // sets conditions; nil if no graph branches
-	fill      *driver.Function // replaces fill nodes; nil if graphs keep them
-	captures  []*driver.Stream // capture the bodies of conditionals, by depth
-	calls     []call           // of the plan's routines
-	solver    solver
+	helpers   helpers
+	calls     calls
 	arena     driver.Ptr
 	buffers   []driver.Ptr // the plan's, in the arena, or those of with
 	entries   []*entry
@@ -52,9 +49,9 @@ func (p *program) build(ctx context.Context) error {
 	}{
 		{"kernels", func() error { return p.load(ctx) }},
 		{"streams", p.makeStreams},
-		{"helpers", p.loadHelpers},
+		{"helpers", p.helpers.load},
 		{"memory", p.allocate},
-		{"products", p.warm},
+		{"products", p.calls.warm},
 		{"ranks", func() error { return p.connect(ctx) }},
 		{"constants", p.writeConstants},
 		{"graphs", p.capture},
@@ -183,7 +180,7 @@ func (p *program) Release() error {
 		failed = errors.Join(failed, e.release())
 	}
 	p.ranks.release()
-	failed = errors.Join(failed, p.solver.release())
+	failed = errors.Join(failed, p.calls.solver.release())
 	for _, m := range p.modules {
 		if m != nil {
 			failed = errors.Join(failed, m.Unload())
@@ -195,7 +192,7 @@ func (p *program) Release() error {
 	if p.arena != 0 {
 		failed = errors.Join(failed, p.device.Release(p.arena))
 	}
-	streams := p.captures
+	streams := p.helpers.captures
 	if p.with == nil || p.stream != p.with.stream {
 		streams = append(streams, p.copies, p.stream)
 	}

@@ -91,7 +91,7 @@ func (p *program) connect(ctx context.Context) error {
 // warmCollectives makes every collective of the plan once: NCCL connects the devices at the first
 // call, which it cannot do during a capture.
 func (p *program) warmCollectives() error {
-	done := make([]bool, len(p.calls))
+	done := make([]bool, len(p.calls.list))
 	for i, r := range p.plan.Routines {
 		done[i] = !isCollective(r)
 		if x, ok := r.(routine.Collective); ok {
@@ -103,7 +103,7 @@ func (p *program) warmCollectives() error {
 			defer w.End(nil)
 		}
 	}
-	if err := p.warmCalls(done); err != nil {
+	if err := p.calls.warmCalls(done); err != nil {
 		return p.ranks.reason(err)
 	}
 	return p.ranks.reason(p.stream.Synchronize())
@@ -164,22 +164,22 @@ func axisOf(r routine.Routine) string {
 	return ""
 }
 
-// collective prepares a routine that needs the ranks. It uses their communicators once they are made.
-func (p *program) collective(r routine.Routine) (call, error) {
-	if p.ranks == nil {
-		return nil, ir.Errorf(ir.ErrUnsupported, "routine %q of a program without ranks", r.Name())
+// prepare prepares a routine that needs the ranks. It uses their communicators once they are made.
+func (r *ranks) prepare(of routine.Routine) (call, error) {
+	if r == nil {
+		return nil, ir.Errorf(ir.ErrUnsupported, "routine %q of a program without ranks", of.Name())
 	}
-	if x, ok := r.(routine.DeviceIndex); ok {
-		rank := uint32(p.ranks.mesh.Along(x.Axis).Rank())
+	if x, ok := of.(routine.DeviceIndex); ok {
+		rank := uint32(r.mesh.Along(x.Axis).Rank())
 		return func(on *driver.Stream, arrays []driver.Ptr) error { return on.Fill(arrays[0], rank, 1) }, nil
 	}
-	x := r.(routine.Collective)
+	x := of.(routine.Collective)
 	lib, err := driver.LoadNCCL()
 	if err == nil {
 		err = lib.Reduces(x)
 	}
 	return func(on *driver.Stream, arrays []driver.Ptr) error {
-		return p.ranks.comms[x.Axis].Run(on, x, arrays[0], arrays[1])
+		return r.comms[x.Axis].Run(on, x, arrays[0], arrays[1])
 	}, err
 }
 

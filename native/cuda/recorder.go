@@ -4,11 +4,9 @@ package cuda
 
 import (
 	"encoding/binary"
-	"errors"
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
-	"github.com/rlx-go/rlx/internal/cuda/cubin"
 	"github.com/rlx-go/rlx/internal/cuda/driver"
 )
 
@@ -125,11 +123,11 @@ func (r *recorder) while(s *plan.While, counters []int) error {
 func (r *recorder) conditional(cell *plan.GridAddress, loop bool, body func(r *recorder) error) error {
 	inner := recorder{entry: r.entry, captures: true, depth: r.depth + 1}
 	var err error
-	if inner.stream, err = r.p.captureStream(r.depth); err != nil {
+	if inner.stream, err = r.p.helpers.captureStream(r.depth); err != nil {
 		return err
 	}
 	word := r.p.at(cell.Buffer, cell.Offset)
-	return r.stream.Conditional(inner.stream, *r.p.condition, word, loop, func() error { return body(&inner) })
+	return r.stream.Conditional(inner.stream, *r.p.helpers.condition, word, loop, func() error { return body(&inner) })
 }
 
 // readCondition synchronises the stream and reports whether a word is not 0.
@@ -150,7 +148,7 @@ func (r *recorder) plain(steps []plan.Step, counters []int) error {
 		case *plan.Dispatch:
 			err = r.launch(s, counters)
 		case *plan.Call:
-			err = r.p.call(r.stream, s, r.p.arraysOf(s))
+			err = r.p.calls.enqueue(r.stream, s, r.p.arraysOf(s))
 		case *plan.Copy:
 			err = r.stream.Copy(r.p.at(s.Dst, s.DstOffset), r.p.at(s.Src, s.SrcOffset), s.Bytes)
 		case *plan.While:
@@ -213,74 +211,4 @@ func (r *recorder) start(d *plan.Dispatch, k *plan.Kernel, pointers []driver.Ptr
 		err = r.stream.Synchronize()
 	}
 	return err
-}
-
-// captureStream returns the stream that captures the body of a conditional inside depth
-// others.
-func (p *program) captureStream(depth int) (*driver.Stream, error) {
-	if depth == len(p.captures) {
-		s, err := p.device.NewStream()
-		if err != nil {
-			return nil, err
-		}
-		p.captures = append(p.captures, s)
-	}
-	return p.captures[depth], nil
-}
-
-// loadHelpers loads the helper kernels of graphs.
-func (p *program) loadHelpers() (err error) {
-	if p.debug {
-		return nil // there are no graphs
-	}
-	branch := slices.ContainsFunc(p.plan.Entries, func(e plan.Entry) bool { return branches(e.Steps) })
-	if branch && p.device.Branches() {
-		if err := p.loadCondition(); err != nil {
-			return err
-		}
-	}
-	if len(p.plan.Routines) > 0 && p.device.EditsGraphs() {
-		p.fill, err = p.helper(driver.FillName, driver.FillSource, p.device.Compiler.Code)
-	}
-	return err
-}
-
-// loadCondition loads the kernel that sets the conditions of graphs. It calls a device
-// function of the driver that NVRTC 12.0 to 12.2 do not link, so it falls back to PTX. If
-// the driver refuses that too, the host branches.
-func (p *program) loadCondition() error {
-	if p.device.hostBranches.Load() {
-		return nil
-	}
-	code := p.device.Compiler.Code
-	for _, ptx := range slices.Compact([]bool{code.PTX, true}) {
-		code.PTX = ptx
-		f, err := p.helper(driver.ConditionName, driver.ConditionSource, code)
-		if err == nil {
-			p.condition = f
-			return nil
-		}
-		var e *driver.Error
-		if !errors.As(err, &e) || !e.Refused() {
-			return err
-		}
-	}
-	p.device.hostBranches.Store(true)
-	return nil
-}
-
-// helper loads a kernel that is not part of the plan.
-func (p *program) helper(name, source string, as driver.Code) (*driver.Function, error) {
-	k := plan.Kernel{Name: name, Source: source}
-	code, err := imageAs(p.device, cubin.Open(), &k, as)
-	if err != nil {
-		return nil, err
-	}
-	m, err := p.device.LoadModule(code)
-	if err != nil {
-		return nil, driver.In(name, err)
-	}
-	p.modules = append(p.modules, m)
-	f, err := m.Function(name, 0)
-	return &f, driver.In(name, err)
 }

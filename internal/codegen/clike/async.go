@@ -40,7 +40,7 @@ type MmaTerm struct {
 }
 
 // async writes a statement of asynchronous copies, MMA or roles.
-func (w *Writer) async(s loop.Stmt) {
+func (w statements) async(s loop.Stmt) {
 	d := w.d.Async
 	switch s := s.(type) {
 	case *loop.CopyAsync:
@@ -66,13 +66,13 @@ func (w *Writer) async(s loop.Stmt) {
 		w.line(d.MmaWait(s.Pending, list))
 	case *loop.Pack:
 		e := w.bind(s.Low, s.High)
-		w.line(d.Pack(w, s.Type, w.name(s.Name), w.expr(e[0]).s, w.expr(e[1]).s))
+		w.line(d.Pack(w.Writer, s.Type, w.name(s.Name), w.expr(e[0]).s, w.expr(e[1]).s))
 	default:
 		w.role(s)
 	}
 }
 
-func (w *Writer) copyAsync(s *loop.CopyAsync) {
+func (w statements) copyAsync(s *loop.CopyAsync) {
 	roots := []scalar.Expr{s.ToAt, s.FromAt}
 	if s.Valid != nil {
 		roots = append(roots, s.Valid)
@@ -86,10 +86,10 @@ func (w *Writer) copyAsync(s *loop.CopyAsync) {
 	if w.k.Arrays[s.To].Width > 1 {
 		to = "&" + w.out.Names[s.To] + "[0].x + " + w.expr(e[0]).s
 	}
-	w.line(w.d.Async.Copy(w, bytes, to, "&"+w.element(s.From, e[1]), valid))
+	w.line(w.d.Async.Copy(w.Writer, bytes, to, "&"+w.element(s.From, e[1]), valid))
 }
 
-func (w *Writer) mma(s *loop.Mma) {
+func (w statements) mma(s *loop.Mma) {
 	terms := make([]MmaTerm, len(s.Terms))
 	for i, t := range s.Terms {
 		t.Sums, t.LeftRegisters = w.variables(t.Sums), w.variables(t.LeftRegisters)
@@ -99,13 +99,13 @@ func (w *Writer) mma(s *loop.Mma) {
 			terms[i].ArrayA, terms[i].PieceA = w.tile(t.A)
 		}
 	}
-	for _, line := range w.d.Async.Mma(w, s.Shape, terms) {
+	for _, line := range w.d.Async.Mma(w.Writer, s.Shape, terms) {
 		w.line(line)
 	}
 }
 
 // tile returns the start of an operand.
-func (w *Writer) tile(t loop.Tile) (array, piece string) {
+func (w statements) tile(t loop.Tile) (array, piece string) {
 	k, d := t.K, w.k.Arrays[t.Array].DType
 	if t.Depth > 0 {
 		k *= loop.RowElements(d)
@@ -115,7 +115,7 @@ func (w *Writer) tile(t loop.Tile) (array, piece string) {
 }
 
 // variables returns the printed names of variables, nil for nil.
-func (w *Writer) variables(names []string) []string {
+func (w statements) variables(names []string) []string {
 	if names == nil {
 		return nil
 	}

@@ -175,7 +175,7 @@ func Write(k *loop.Kernel, d *Dialect) (*Source, error) {
 	for _, a := range w.k.Arrays {
 		w.useType(a.DType)
 	}
-	w.block(w.k.Body)
+	statements{w}.block(w.k.Body)
 	w.out.Body = w.sb.String()
 	return w.out, w.err
 }

@@ -351,3 +351,10 @@ func sharesStorage(k *loop.Kernel) bool {
 	})
 	return found
 }
+
+// bindLocals defines the variables of bound subexpressions.
+func (w *Writer) bindLocals(list []scalar.Local) {
+	for _, b := range list {
+		w.alias[b.Var.Name] = atom(w.let(b.Value.Type, w.expr(b.Value).s))
+	}
+}

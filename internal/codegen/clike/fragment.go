@@ -15,7 +15,7 @@ type Fragments struct {
 }
 
 // fragment writes a fragment statement.
-func (w *Writer) fragment(s loop.Stmt) {
+func (w statements) fragment(s loop.Stmt) {
 	d := w.d.Fragments
 	if d == nil {
 		w.Fail("%s", w.k.Label(s))

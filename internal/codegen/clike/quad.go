@@ -175,7 +175,7 @@ func areVariables(list [quadWidth]scalar.Expr, names [quadWidth]string) bool {
 }
 
 // quad writes the four definitions or the row at the start of a body, if there is one.
-func (w *Writer) quad(body []loop.Stmt) bool {
+func (w statements) quad(body []loop.Stmt) bool {
 	terms, ok := w.quads[body[0]]
 	switch {
 	case !ok:
@@ -198,7 +198,7 @@ func (w *Writer) quad(body []loop.Stmt) bool {
 }
 
 // defineQuad defines a vector by the name of its first accumulator.
-func (w *Writer) defineQuad(vars []loop.Stmt) {
+func (w statements) defineQuad(vars []loop.Stmt) {
 	vector := w.name(vars[0].(*loop.Var).Name)
 	var elems []string
 	for i, s := range vars {

@@ -29,7 +29,7 @@ type TMACopy struct {
 }
 
 // role writes a statement of warp specialisation.
-func (w *Writer) role(s loop.Stmt) {
+func (w statements) role(s loop.Stmt) {
 	d := w.d.Async.Roles
 	if d == nil {
 		w.Fail("%s", w.k.Label(s))
@@ -46,25 +46,25 @@ func (w *Writer) role(s loop.Stmt) {
 			at[i] = w.expr(e[i]).s
 		}
 		n, from := len(at), len(s.From)
-		w.line(d.Copy(w, &TMACopy{
+		w.line(d.Copy(w.Writer, &TMACopy{
 			Map: s.Map, Bytes: b.Elements() * loop.DeviceSize(w.k.Arrays[b.Array].DType), To: "&" + w.element(s.To, e[n]),
 			From: at[:from], Offset: at[from:], Barrier: w.mbarrier(s.Mbarrier, e[n+1]),
 		}))
 	case *loop.Arrive:
-		w.line(d.Arrive(w, w.mbarrier(s.Mbarrier, w.bind(s.At)[0])))
+		w.line(d.Arrive(w.Writer, w.mbarrier(s.Mbarrier, w.bind(s.At)[0])))
 	case *loop.Await:
 		e := w.bind(s.At, s.Phase)
-		w.line(d.Await(w, w.mbarrier(s.Mbarrier, e[0]), w.expr(e[1]).s))
+		w.line(d.Await(w.Writer, w.mbarrier(s.Mbarrier, e[0]), w.expr(e[1]).s))
 	}
 }
 
 // mbarrier returns the address of an mbarrier.
-func (w *Writer) mbarrier(number int, at scalar.Expr) string {
+func (w statements) mbarrier(number int, at scalar.Expr) string {
 	return "&" + w.out.Mbarriers[number] + "[" + w.expr(at).s + "]"
 }
 
 // roles writes a branch for each role.
-func (w *Writer) roles(s *loop.Roles) {
+func (w statements) roles(s *loop.Roles) {
 	end := 0
 	for i, r := range s.List {
 		end += r.Threads
@@ -83,7 +83,7 @@ func (w *Writer) roles(s *loop.Roles) {
 }
 
 // kernelBarrier waits for the kernels before this one.
-func (w *Writer) kernelBarrier() {
+func (w statements) kernelBarrier() {
 	if w.d.KernelBarrier != "" {
 		w.out.KernelBarrier = true
 		w.sb.WriteString(w.d.KernelBarrier + "\n")
@@ -91,7 +91,7 @@ func (w *Writer) kernelBarrier() {
 }
 
 // barrier writes a barrier of the current role, or of the workgroup.
-func (w *Writer) barrier() {
+func (w statements) barrier() {
 	if w.roleBarrier != "" {
 		w.line(w.roleBarrier)
 		return

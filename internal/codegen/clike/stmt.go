@@ -12,9 +12,12 @@ import (
 // localPrefix begins the names of scalar.BindShared; no kernel has such names.
 const localPrefix = "%"
 
+// statements writes the statements of a kernel.
+type statements struct{ *Writer }
+
 // bind writes the definitions of the common subexpressions of a statement, and its
 // checks. It returns the remaining expressions.
-func (w *Writer) bind(roots ...scalar.Expr) []scalar.Expr {
+func (w statements) bind(roots ...scalar.Expr) []scalar.Expr {
 	n := len(roots)
 	var codes []int
 	all := make([]scalar.Expr, n)
@@ -34,24 +37,17 @@ func (w *Writer) bind(roots ...scalar.Expr) []scalar.Expr {
 	return s.Roots[:n]
 }
 
-// bindLocals defines the variables of bound subexpressions.
-func (w *Writer) bindLocals(list []scalar.Local) {
-	for _, b := range list {
-		w.alias[b.Var.Name] = atom(w.let(b.Value.Type, w.expr(b.Value).s))
-	}
-}
-
 // check writes the maximum of code and the status word if failed holds.
-func (w *Writer) check(failed scalar.Expr, code int) {
+func (w statements) check(failed scalar.Expr, code int) {
 	status := w.out.Names[w.k.StatusArray()]
 	w.line("if (" + w.expr(failed).s + ") {")
 	w.depth++
-	w.line(w.combine(scalar.OpMax, status+"[0]", w.d.Literal(w, scalar.ConstI(dtype.U32, int64(code)))) + ";")
+	w.line(w.combine(scalar.OpMax, status+"[0]", w.d.Literal(w.Writer, scalar.ConstI(dtype.U32, int64(code)))) + ";")
 	w.depth--
 	w.line("}")
 }
 
-func (w *Writer) block(body []loop.Stmt) {
+func (w statements) block(body []loop.Stmt) {
 	for i := 0; i < len(body); i++ {
 		if w.quad(body[i:]) {
 			i += quadWidth - 1
@@ -61,14 +57,14 @@ func (w *Writer) block(body []loop.Stmt) {
 	}
 }
 
-func (w *Writer) nested(head string, body []loop.Stmt) {
+func (w statements) nested(head string, body []loop.Stmt) {
 	w.line(head + " {")
 	w.depth++
 	w.block(body)
 	w.depth--
 }
 
-func (w *Writer) stmt(s loop.Stmt) {
+func (w statements) stmt(s loop.Stmt) {
 	if _, isLoad := s.(*loop.LoadVec); !isLoad {
 		for _, name := range loop.Defines(s) {
 			delete(w.alias, name) // it may be a vector member of a closed block
@@ -122,20 +118,20 @@ func (w *Writer) stmt(s loop.Stmt) {
 
 // subgroup writes a subgroup reduction. Sums of signed integers are computed unsigned
 // where overflow is undefined.
-func (w *Writer) subgroup(s *loop.Subgroup) {
+func (w statements) subgroup(s *loop.Subgroup) {
 	t, value := s.Value.Type, s.Value
 	asBits := w.d.UndefinedOverflow && t.IsSigned() && s.Op == scalar.OpAdd
 	if asBits {
 		value = scalar.Convert(value, t.Unsigned())
 	}
-	call := w.d.Subgroup(w, s.Op, value.Type) + "(" + w.expr(w.bind(value)[0]).s + ")"
+	call := w.d.Subgroup(w.Writer, s.Op, value.Type) + "(" + w.expr(w.bind(value)[0]).s + ")"
 	if asBits {
-		call = w.d.Convert(w, call, value.Type, t)
+		call = w.d.Convert(w.Writer, call, value.Type, t)
 	}
 	w.line(w.d.Let(t, w.name(s.Name), call))
 }
 
-func (w *Writer) shuffle(s *loop.Shuffle) {
+func (w statements) shuffle(s *loop.Shuffle) {
 	if w.d.Shuffle == nil {
 		w.Fail("%s", w.k.Label(s))
 		return
@@ -145,14 +141,14 @@ func (w *Writer) shuffle(s *loop.Shuffle) {
 }
 
 // define writes the definition of a variable.
-func (w *Writer) define(form func(t dtype.DType, name, value string) string, name string, value scalar.Expr) {
+func (w statements) define(form func(t dtype.DType, name, value string) string, name string, value scalar.Expr) {
 	w.useType(value.Type)
 	text := w.expr(w.bind(value)[0]).s
 	w.line(form(value.Type, w.name(name), text))
 }
 
 // assign writes v = v + x as v += x.
-func (w *Writer) assign(s *loop.Assign) {
+func (w statements) assign(s *loop.Assign) {
 	e, name := w.bind(s.Value)[0], w.name(s.Name)
 	isSelf := func(x scalar.Expr) bool { return x.Op == scalar.OpVar && x.Name == s.Name }
 	if e.Op == scalar.OpFma && isSelf(e.Args[2]) {
@@ -173,7 +169,7 @@ func (w *Writer) assign(s *loop.Assign) {
 var members = [4]string{".x", ".y", ".z", ".w"}
 
 // loadVec binds the vector; its elements are aliases of its members.
-func (w *Writer) loadVec(s *loop.LoadVec) {
+func (w statements) loadVec(s *loop.LoadVec) {
 	a := w.k.Arrays[s.Array]
 	vector := w.fresh("v", &w.vectors)
 	value := w.element(s.Array, w.bind(s.At)[0])
@@ -188,7 +184,7 @@ func (w *Writer) loadVec(s *loop.LoadVec) {
 	}
 }
 
-func (w *Writer) storeVec(s *loop.StoreVec) {
+func (w statements) storeVec(s *loop.StoreVec) {
 	roots := []scalar.Expr{s.At}
 	for _, v := range s.Values {
 		roots = append(roots, storedValue(v))
@@ -206,7 +202,7 @@ func (w *Writer) storeVec(s *loop.StoreVec) {
 }
 
 // wholeVector returns the vector whose members elems are, in order.
-func (w *Writer) wholeVector(elems []string) (vector string, ok bool) {
+func (w statements) wholeVector(elems []string) (vector string, ok bool) {
 	vector, _, _ = strings.Cut(elems[0], ".")
 	for i, e := range elems {
 		if e != vector+members[i] {
@@ -218,7 +214,7 @@ func (w *Writer) wholeVector(elems []string) (vector string, ok bool) {
 
 // loop evaluates its bounds once: an end other than a constant or an immutable name
 // is bound before the loop.
-func (w *Writer) loop(s *loop.For) {
+func (w statements) loop(s *loop.For) {
 	if s.NoUnroll && w.d.OpaqueLoops {
 		s = w.opaqueStart(s)
 	}
@@ -239,13 +235,13 @@ func (w *Writer) loop(s *loop.For) {
 
 // opaqueStart returns a loop whose start the driver cannot prove to be the original one,
 // so that it does not unroll it: local IDs are never negative.
-func (w *Writer) opaqueStart(s *loop.For) *loop.For {
+func (w statements) opaqueStart(s *loop.For) *loop.For {
 	f := *s
 	f.Start = scalar.Add(s.Start, scalar.Min(loop.LocalID(0, w.k.Workgroup[0]), loop.Int(0)))
 	return &f
 }
 
-func (w *Writer) atomic(s *loop.AtomicOp) {
+func (w statements) atomic(s *loop.AtomicOp) {
 	if s.Value.Type.IsFloat() {
 		w.addFloat(s)
 		return
@@ -262,7 +258,7 @@ func (w *Writer) atomic(s *loop.AtomicOp) {
 
 // addFloat binds a value that is neither a name nor a literal, because a
 // compare-and-exchange loop may use it several times.
-func (w *Writer) addFloat(s *loop.AtomicOp) {
+func (w statements) addFloat(s *loop.AtomicOp) {
 	if w.d.AddFloat == nil {
 		w.Fail("%s of %s", w.k.Label(s), s.Value.Type)
 		return
@@ -278,7 +274,7 @@ func (w *Writer) addFloat(s *loop.AtomicOp) {
 }
 
 // combine returns the call of an atomic operation.
-func (w *Writer) combine(op scalar.Op, element, value string) string {
+func (w statements) combine(op scalar.Op, element, value string) string {
 	if w.d.Atomic != nil {
 		return w.d.Atomic(op, element, value)
 	}

@@ -28,16 +28,19 @@ func (b *builder) oddSeries(x, square argument, terms []float64) argument {
 	return b.real(scalar.OpFma, b.real(scalar.OpMul, x, square), p, x)
 }
 
+// arcBuilder builds the inverse functions of angles.
+type arcBuilder struct{ *builder }
+
 // arcTangent returns atan(t) + eighths·π/4 for |t| ≤ tan(π/8).
-func (b *builder) arcTangent(t, eighths argument) argument {
+func (b arcBuilder) arcTangent(t, eighths argument) argument {
 	y := b.oddSeries(t, b.real(scalar.OpMul, t, t), arcTangentTerms)
 	y = b.real(scalar.OpFma, eighths, b.number(piHalfTail/2), y)
 	return b.real(scalar.OpFma, eighths, b.number(piHalf/2), y)
 }
 
-// ratio returns the numbers for [builder.arcTangent] of the angle whose tangent is low/high, 0 ≤ low ≤ high: those of
+// ratio returns the numbers for [arcBuilder.arcTangent] of the angle whose tangent is low/high, 0 ≤ low ≤ high: those of
 // low/high, or of (low - high)/(low + high), an eighth of a turn less.
-func (b *builder) ratio(low, high argument) (t, eighths argument) {
+func (b arcBuilder) ratio(low, high argument) (t, eighths argument) {
 	middle := b.less(b.real(scalar.OpMul, high, b.number(math.Sqrt2-1)), low)
 	over := b.real(scalar.OpSelect, middle, b.real(scalar.OpSub, low, high), low)
 	under := b.real(scalar.OpSelect, middle, b.real(scalar.OpAdd, low, high), high)
@@ -49,10 +52,10 @@ func doubleAtan(b *builder, x argument) argument {
 	one := b.number(1)
 	a := b.orNaN(x, b.min(b.number(0x1p64), b.real(scalar.OpAbs, x)))
 	large := b.less(one, a)
-	t, eighths := b.ratio(b.real(scalar.OpSelect, large, one, a), b.real(scalar.OpSelect, large, a, one))
+	t, eighths := arcBuilder{b}.ratio(b.real(scalar.OpSelect, large, one, a), b.real(scalar.OpSelect, large, a, one))
 	t = b.real(scalar.OpSelect, large, b.real(scalar.OpNeg, t), t)
 	eighths = b.real(scalar.OpSelect, large, b.real(scalar.OpSub, b.number(2), eighths), eighths)
-	return b.copySign(b.arcTangent(t, eighths), x)
+	return b.copySign(arcBuilder{b}.arcTangent(t, eighths), x)
 }
 
 // doubleAtan2 returns the angle of the point (x, y) from that in the first half of a quadrant. Signs of zeros and
@@ -62,19 +65,19 @@ func doubleAtan2(b *builder, y argument) argument {
 	ax, ay := b.real(scalar.OpAbs, x), b.real(scalar.OpAbs, y)
 	steep := b.less(ax, ay)
 	low, high := b.real(scalar.OpSelect, steep, ax, ay), b.real(scalar.OpSelect, steep, ay, ax)
-	t, eighths := b.ratio(b.finiteRatio(low, high))
+	t, eighths := arcBuilder{b}.ratio(arcBuilder{b}.finiteRatio(low, high))
 	left := b.less(b.copySign(b.number(1), x), zero)
 	flip := b.add(step{op: scalar.OpNe, typ: dtype.Bool, from: dtype.Bool, args: []argument{steep, left}})
 	t = b.real(scalar.OpSelect, flip, b.real(scalar.OpNeg, t), t)
 	eighths = b.real(scalar.OpSelect, steep, b.real(scalar.OpSub, b.number(2), eighths), eighths)
 	eighths = b.real(scalar.OpSelect, left, b.real(scalar.OpSub, b.number(4), eighths), eighths)
-	r := b.copySign(b.arcTangent(t, eighths), y)
+	r := b.copySign(arcBuilder{b}.arcTangent(t, eighths), y)
 	return b.orNaN(x, b.orNaN(y, r))
 }
 
 // finiteRatio returns two numbers with the ratio of 0 ≤ low ≤ high whose sum is finite and not 0: 1 for an infinity,
 // and 0 and 1 for two zeros.
-func (b *builder) finiteRatio(low, high argument) (argument, argument) {
+func (b arcBuilder) finiteRatio(low, high argument) (argument, argument) {
 	const large = 0x1p1000
 	infinite, one := b.number(math.Inf(1)), b.number(1)
 	factor := b.choose(b.number(large), high, b.number(0x1p-60), one)
@@ -85,7 +88,7 @@ func (b *builder) finiteRatio(low, high argument) (argument, argument) {
 }
 
 // arcSine returns whether |x| < ½, and asin|x| there, elsewhere half of acos|x|, which is not a number beyond 1.
-func (b *builder) arcSine(x argument) (near, v argument) {
+func (b arcBuilder) arcSine(x argument) (near, v argument) {
 	half := b.number(0.5)
 	a := b.real(scalar.OpAbs, x)
 	near = b.less(a, half)
@@ -95,13 +98,13 @@ func (b *builder) arcSine(x argument) (near, v argument) {
 }
 
 func doubleAsin(b *builder, x argument) argument {
-	near, v := b.arcSine(x)
+	near, v := arcBuilder{b}.arcSine(x)
 	far := b.real(scalar.OpSub, b.number(piHalf), b.real(scalar.OpFma, v, b.number(2), b.number(-piHalfTail)))
 	return b.copySign(b.real(scalar.OpSelect, near, v, far), x)
 }
 
 func doubleAcos(b *builder, x argument) argument {
-	near, v := b.arcSine(x)
+	near, v := arcBuilder{b}.arcSine(x)
 	angle := b.bits(scalar.OpOr, v, b.bits(scalar.OpAnd, x, b.sign())) // with the sign of x
 	middle := b.real(scalar.OpSub, b.number(piHalf), b.real(scalar.OpSub, angle, b.number(piHalfTail)))
 	twice := b.real(scalar.OpAdd, v, v)

@@ -147,10 +147,10 @@ func doubleErfc(b *builder, x argument) argument {
 	t := b.real(scalar.OpDiv, b.real(scalar.OpSub, a, two), b.real(scalar.OpAdd, a, two))
 	rest := b.evenOdd(t, b.real(scalar.OpMul, t, t), erfcFar[1:])
 	p := b.sumPair(b.number(erfcFar[0]), b.real(scalar.OpMul, t, rest), b.number(0))
-	q := b.quotientPair(p, b.sumPair(b.real(scalar.OpAdd, a, a), one, b.number(0)))
+	q := pairBuilder{b}.quotientPair(p, b.sumPair(b.real(scalar.OpAdd, a, a), one, b.number(0)))
 	minus := b.real(scalar.OpNeg, a)
 	square := b.real(scalar.OpMul, minus, a)
-	far := b.expPair(q, pair{square, b.real(scalar.OpFma, minus, a, b.real(scalar.OpNeg, square))})
+	far := pairBuilder{b}.expPair(q, pair{square, b.real(scalar.OpFma, minus, a, b.real(scalar.OpNeg, square))})
 	far = b.choose(x, b.number(0), b.real(scalar.OpSub, two, far), far)
 
 	z := b.real(scalar.OpMul, x, x)
@@ -159,7 +159,7 @@ func doubleErfc(b *builder, x argument) argument {
 }
 
 // quotientPair divides pairs.
-func (b *builder) quotientPair(x, y pair) pair {
+func (b pairBuilder) quotientPair(x, y pair) pair {
 	inverse := b.real(scalar.OpDiv, b.number(1), y.high)
 	q := b.real(scalar.OpMul, x.high, inverse)
 	minus := b.real(scalar.OpNeg, q)

@@ -10,6 +10,9 @@ import (
 // pair is a number as the sum of two, the second of which is at most a rounding error of the first.
 type pair struct{ high, low argument }
 
+// pairBuilder builds functions of pairs.
+type pairBuilder struct{ *builder }
+
 // thirdTail is 1/3 minus its float64, and atanhTerms are 1/(2k+1) from k = 2 on, of log m = 2·(s + s³/3 + s⁵/5 + …)
 // for s = (m-1)/(m+1), |s| ≤ 0.172.
 const thirdTail = 0x1.5555555555555p-56
@@ -19,14 +22,14 @@ var atanhTerms = []float64{1. / 5, 1. / 7, 1. / 9, 1. / 11, 1. / 13, 1. / 15, 1.
 // doublePow returns x to the power y as e to the power y·log|x|, the product in pairs, so that errors are below one
 // ULP and powers that are floats are exact.
 func doublePow(b *builder, x argument) argument {
-	y := secondOperand
-	log := b.logPair(b.real(scalar.OpAbs, x))
+	y, pairs := secondOperand, pairBuilder{b}
+	log := pairs.logPair(b.real(scalar.OpAbs, x))
 	// Beyond 2⁶⁴ the result is 0, 1 or infinite for any y.
 	most := b.number(0x1p64)
 	clamped := b.max(b.real(scalar.OpNeg, most), b.min(most, y))
 	product := b.real(scalar.OpMul, clamped, log.high)
 	tail := b.real(scalar.OpFma, clamped, log.low, b.real(scalar.OpFma, clamped, log.high, b.real(scalar.OpNeg, product)))
-	return b.powEnds(x, y, b.expPair(pair{b.number(1), b.number(0)}, pair{product, tail}))
+	return pairs.powEnds(x, y, pairs.expPair(pair{b.number(1), b.number(0)}, pair{product, tail}))
 }
 
 // sumPair adds two numbers, the first of which is 0 or the larger one, and a small one.
@@ -37,7 +40,7 @@ func (b *builder) sumPair(large, small, tail argument) pair {
 }
 
 // logPair returns the logarithm of a positive finite number, with a relative error of about 2⁻⁶⁴.
-func (b *builder) logPair(x argument) pair {
+func (b pairBuilder) logPair(x argument) pair {
 	k, m := b.doubleParts(x)
 
 	// s = f/g; the error of g, and of the quotient, in the tail.
@@ -72,7 +75,7 @@ func (b *builder) logPair(x argument) pair {
 
 // expPair returns a factor, a pair, times e to the power of a pair, whose second number counts only where the result is
 // neither 0 nor infinite.
-func (b *builder) expPair(factor, x pair) argument {
+func (b pairBuilder) expPair(factor, x pair) argument {
 	const most = 0x1p-30 // of the second number
 	e := expansions[b.typ]
 	high := b.max(b.number(e.min), b.min(b.number(e.max), x.high))
@@ -85,7 +88,7 @@ func (b *builder) expPair(factor, x pair) argument {
 }
 
 // powEnds returns x to the power y from |x| to the power y, which is right for x ≠ 0 and finite.
-func (b *builder) powEnds(x, y, power argument) argument {
+func (b pairBuilder) powEnds(x, y, power argument) argument {
 	zero, half, one, infinite := b.number(0), b.number(0.5), b.number(1), b.number(math.Inf(1))
 	equal := func(x, y, a, c argument) argument { // x == y ? a : c
 		same := b.add(step{op: scalar.OpEq, typ: dtype.Bool, from: b.typ, args: []argument{x, y}})

@@ -3,29 +3,29 @@
 package jit
 
 import (
-	"fmt"
-
 	"github.com/rlx-go/rlx/internal/codegen/asm"
 	"github.com/rlx-go/rlx/internal/simd"
-	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // generator writes the code of kernels. The instructions of a step are selected in the files
 // of each processor.
 type generator struct {
-	asm.Encoder
-	allocator
-	k     *Kernel
-	first int   // number of the kernel's first array in the call
-	width int   // lanes of a vector
-	temps []int // temporary registers of the current step
-	work  *step
+	*registers
+	lanes   lanes
+	memory  memory
+	control control
+	rare    rareSteps
+	k       *Kernel
 	// overlap is that of the rows.
 	overlap bool
-	// paired is that of the kernel.
-	paired bool
-	rare   rareSteps
-	list   []step // of the current section
+}
+
+func newGenerator(r *Rows, level simd.Level) *generator {
+	rs := &registers{}
+	rs.at(level, r.Kernels[0].Long)
+	return &generator{
+		registers: rs, lanes: lanes{rs}, memory: memory{registers: rs}, control: control{rs}, rare: rareSteps{registers: rs}, overlap: r.Overlap,
+	}
 }
 
 // The arguments of the code: the mask of active lanes, spill slots, the number of remaining
@@ -40,21 +40,20 @@ const (
 
 // generate returns the code of rows and the size of its spill slots in bytes.
 func generate(r *Rows, level simd.Level) (text []byte, room int) {
-	g := &generator{overlap: r.Overlap}
-	g.at(level, r.Kernels[0].Long)
+	g := newGenerator(r, level)
 	var begin asm.Label
 	g.Bind(&begin)
 	for i, k := range r.Kernels {
 		for _, x := range r.Indirect {
 			if x.After == i {
-				g.place(x)
+				g.control.place(x)
 			}
 		}
 		g.kernel(k.optimize())
-		g.first += k.arrays
+		g.memory.first += k.arrays
 	}
 	if r.Strides != nil {
-		g.nextRow(r, &begin)
+		g.control.nextRow(r, &begin)
 	}
 	g.Return()
 	return g.Finish(), g.slotCount * slotBytes
@@ -65,31 +64,21 @@ const slotBytes = 4 * MaxLanes
 
 // kernel writes the loop of a kernel and the code after it.
 func (g *generator) kernel(k *Kernel) {
-	g.k, g.width, g.paired = k, k.Width(), k.isPaired()
-	g.allocator = allocator{move: g.spill, slotCount: g.slotCount}
-	for s := range g.slotCount {
-		g.slots = append(g.slots, s)
-	}
-	g.registers()
-	g.locations = make([]location, len(k.types))
-	for v, t := range k.types {
-		g.locations[v] = location{reg: none, slot: none, masked: g.masks(t)}
-	}
-	for i := range min(k.arrays, len(pointers)) {
-		g.loadPointer(pointers[i], arrayArgument+g.first+i)
-	}
+	g.k = k
+	g.registers.begin(k)
+	g.memory.begin(k)
 	if len(k.steps) > 0 {
 		g.loop()
 	}
 	if len(k.after) > 0 {
-		g.clearIndex()
+		g.control.clearIndex()
 		g.section(k.after, nil)
 	}
 }
 
 func (g *generator) loop() {
 	if len(g.k.accumulators) > 0 {
-		g.loadLaneMask()
+		g.control.loadLaneMask()
 	}
 	for _, r := range g.k.accumulators {
 		p := &g.locations[r.value]
@@ -97,7 +86,7 @@ func (g *generator) loop() {
 		p.pinned = true
 		g.splatBits(p.reg, r.initial)
 	}
-	g.clearIndex()
+	g.control.clearIndex()
 	var start asm.Label
 	g.Bind(&start)
 	var kept []Value
@@ -109,9 +98,9 @@ func (g *generator) loop() {
 		g.moveMasked(g.locations[r.value].reg, g.locations[r.next].reg)
 	}
 	if lanes := g.width * max(1, g.k.stride); g.overlap {
-		g.overlapBack(lanes, &start)
+		g.control.overlapBack(lanes, len(g.k.accumulators) > 0, &start)
 	} else {
-		g.loopBack(lanes, &start)
+		g.control.loopBack(lanes, &start)
 	}
 }
 
@@ -129,7 +118,7 @@ func (g *generator) section(steps []step, kept []Value) {
 		p := &g.locations[v]
 		p.uses = append(p.uses, len(steps))
 	}
-	g.list = steps
+	g.rare.list = steps
 	for i := range steps {
 		g.now = i
 		g.do(&steps[i])
@@ -142,65 +131,41 @@ func (g *generator) section(steps []step, kept []Value) {
 
 // do writes one step.
 func (g *generator) do(s *step) {
-	g.work = s
-	for _, a := range s.args {
-		if !a.constant {
-			g.reload(a.value)
-		}
-	}
+	g.enter(s)
 	switch s.kind {
 	case load:
-		g.load(s)
+		g.memory.load(s)
 	case splat:
-		g.splat(s)
+		g.memory.splat(s)
 	case store:
-		g.store(s)
+		g.memory.store(s)
 	case storeFirst:
-		g.storeFirst(s)
+		g.memory.storeFirst(s)
 	case rotate:
-		g.rotate(s)
+		g.lanes.rotate(s)
 	case minimum, maximum:
-		g.minMax(s)
+		g.lanes.minMax(s)
 	case scale:
-		g.scale(s)
+		g.lanes.scale(s)
 	case rotateBits:
-		g.rotateBits(s)
+		g.lanes.rotateBits(s)
 	case loadRuns:
-		g.loadRuns(s)
+		g.memory.loadRuns(s)
 	case storeRuns:
-		g.storeRuns(s)
+		g.memory.storeRuns(s)
 	case loadPart:
-		g.loadPart(s)
+		g.memory.loadPart(s)
 	case storePairs:
-		g.storePairs(s)
+		g.memory.storePairs(s)
 	case roundHalf:
-		g.roundHalf(s)
+		g.lanes.roundHalf(s)
 	case whenAny:
-		g.whenAny()
+		g.rare.whenAny()
 	case carry:
-		g.carry(s)
+		g.rare.carry(s)
 	default:
-		g.apply(s)
+		g.lanes.apply(s)
 	}
-	g.vector.free = append(g.vector.free, g.temps...)
-	g.temps = g.temps[:0]
-	for _, a := range s.args {
-		if !a.constant {
-			g.release(a.value)
-		}
-	}
-	if s.dst != noValue {
-		g.release(s.dst) // if nothing reads it
-	}
-	g.rareEdge(s)
-}
-
-// operation returns the instruction of a step. A test checks that there is one for each of
-// [Operations].
-func operation(list map[scalar.Op]asm.Opcode, s *step) asm.Opcode {
-	o, ok := list[s.op]
-	if !ok {
-		panic(fmt.Sprint("jit: ", s.op, " of ", s.from))
-	}
-	return o
+	g.exit(s)
+	g.rare.edge(s)
 }

@@ -5,8 +5,10 @@
 // The input is a [Kernel], straight-line code that the backend builds step by step with
 // [Kernel.Load], [Kernel.Apply] and [Kernel.Store]; [Rows] puts kernels in an outer loop. The
 // output is a [Code], which a [Call] runs. Operations expand to steps by templates
-// (operations.go, functions.go); generate.go writes the loops, allocate.go allocates
-// registers and rare.go skips steps that few lanes need, for all processors; the encoders and instruction selection are for x86-64 with
+// (operations.go, functions.go). A generator (generate.go) has a part for each kind of work:
+// control (loop.go) for loops, registers (registers.go) for their allocation, lanes (select.go)
+// for steps between registers, memory (memory.go) for loads and stores, and rareSteps (rare.go),
+// which skips steps that few lanes need. The encoders and instruction selection are for x86-64 with
 // AVX-512 or with AVX2 and FMA, and for arm64 with NEON. The package needs no compiler or
 // library, only memory that may be executed. Read this file first.
 package jit

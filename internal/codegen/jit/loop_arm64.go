@@ -19,56 +19,62 @@ const (
 var pointers = []int{5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 19, 20, 21, 22, 23, 24, 25}
 
 // loadPointer loads an argument into a general register.
-func (g *generator) loadPointer(reg, argument int) { g.Load(reg, arguments, 8*argument) }
+func (rs *registers) loadPointer(reg, argument int) { rs.Load(reg, arguments, 8*argument) }
 
 // clearIndex sets the index to the first lane.
-func (g *generator) clearIndex() {
-	g.Number(vectors, 0)
-	g.Move(lanesLeft, lanesAll)
-	g.loadPointer(spillBase, spillArgument)
+func (c *control) clearIndex() {
+	c.Number(vectors, 0)
+	c.Move(lanesLeft, lanesAll)
+	c.loadPointer(spillBase, spillArgument)
 }
 
 // loopBack advances the index and jumps back while lanes remain.
-func (g *generator) loopBack(lanes int, start *asm.Label) {
+func (c *control) loopBack(lanes int, start *asm.Label) {
 	inVector := 4
-	if g.Long {
+	if c.Long {
 		inVector = 2
 	}
-	g.AddConst(vectors, vectors, lanes/inVector)
-	g.SubConst(lanesLeft, lanesLeft, lanes)
-	g.JumpIf(asm.Greater, start)
+	c.AddConst(vectors, vectors, lanes/inVector)
+	c.SubConst(lanesLeft, lanesLeft, lanes)
+	c.JumpIf(asm.Greater, start)
 }
 
 // HasOverlap reports whether rows may end with a vector that overlaps the one before.
 func HasOverlap() bool { return false }
 
-func (g *generator) overlapBack(int, *asm.Label) {}
+func (c *control) overlapBack(int, bool, *asm.Label) {}
 
 // HasIndirect reports whether rows have indirect arrays.
 func HasIndirect() bool { return false }
 
-func (g *generator) place(Indirect) {}
+func (c *control) place(Indirect) {}
 
 // nextRow counts a row, and while rows remain advances the arrays and jumps back.
-func (g *generator) nextRow(r *Rows, start *asm.Label) {
-	g.loadPointer(scratch, rowsArgument)
-	g.Load(scratch2, scratch, 0)
-	g.SubConst(scratch2, scratch2, 1)
-	g.Store(scratch2, scratch, 0)
+func (c *control) nextRow(r *Rows, start *asm.Label) {
+	c.loadPointer(scratch, rowsArgument)
+	c.Load(scratch2, scratch, 0)
+	c.SubConst(scratch2, scratch2, 1)
+	c.Store(scratch2, scratch, 0)
 	var last asm.Label
-	g.JumpIf(asm.Equal, &last)
+	c.JumpIf(asm.Equal, &last)
 	for i, step := range r.Strides {
 		if step != 0 {
-			g.loadPointer(scratch, arrayArgument+i)
-			g.Number(scratch2, step)
-			g.Add(scratch, scratch, scratch2)
-			g.Store(scratch, arguments, 8*(arrayArgument+i))
+			c.loadPointer(scratch, arrayArgument+i)
+			c.Number(scratch2, step)
+			c.Add(scratch, scratch, scratch2)
+			c.Store(scratch, arguments, 8*(arrayArgument+i))
 		}
 	}
 	if r.Counter >= 0 {
-		g.loadPointer(scratch, arrayArgument+r.Counter)
-		g.CountUp32(scratch, scratch2)
+		c.loadPointer(scratch, arrayArgument+r.Counter)
+		c.CountUp32(scratch, scratch2)
 	}
-	g.Jump(start)
-	g.Bind(&last)
+	c.Jump(start)
+	c.Bind(&last)
+}
+
+// loadLaneMask loads the mask of active lanes.
+func (c *control) loadLaneMask() {
+	c.loadPointer(scratch, maskArgument)
+	c.Two(asm.LoadAt, laneMask, scratch)
 }

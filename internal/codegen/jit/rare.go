@@ -13,64 +13,67 @@ import (
 // rareSteps are steps that a vector skips where none of its lanes needs them. The code after them finds every value
 // where the code before them left it, so that it need not know whether they were skipped.
 type rareSteps struct {
+	*registers
+	list    []step // of the current section
 	end     asm.Label
-	results []Value // of the carries
-	// What the allocator held where the steps begin.
-	locations []location
-	held      [2]file
-	slots     []int
-	slotCount int
+	results []Value   // of the carries
+	before  allocator // where the steps begin
 }
 
 // whenAny writes the jump over the steps up to the last carry, and reserves the registers of their results.
-func (g *generator) whenAny() {
-	g.rare = rareSteps{}
-	condition := g.takeOver(g.work.args[0])
-	first := g.now + 1
-	for g.list[first].kind != carry {
+func (r *rareSteps) whenAny() {
+	r.end, r.results = asm.Label{}, nil
+	condition := r.takeOver(r.work.args[0])
+	first := r.now + 1
+	for r.list[first].kind != carry {
 		first++
 	}
-	for _, s := range g.list[first:] {
+	for _, s := range r.list[first:] {
 		if s.kind != carry {
 			break
 		}
-		g.rare.results = append(g.rare.results, s.dst)
-		p := &g.locations[s.dst]
-		p.reg, p.pinned = g.reg(&g.vector, g.busy), true
+		r.results = append(r.results, s.dst)
+		p := &r.locations[s.dst]
+		p.reg, p.pinned = r.reg(&r.vector, r.busy), true
 	}
-	g.jumpIfNone(condition, &g.rare.end)
+	r.jumpIfNone(condition, &r.end)
 }
 
 // carry copies a result of rare steps to its register.
-func (g *generator) carry(s *step) {
-	g.copyVector(g.locations[s.dst].reg, g.in(s.args[0]))
+func (r *rareSteps) carry(s *step) {
+	r.copyVector(r.locations[s.dst].reg, r.in(s.args[0]))
 }
 
-// rareEdge records where values are after a step that begins rare ones, and moves them back there after the last.
-func (g *generator) rareEdge(s *step) {
+// edge records where values are after a step that begins rare ones, and moves them back there after the last.
+func (r *rareSteps) edge(s *step) {
 	switch {
 	case s.kind == whenAny:
-		g.rare.locations = slices.Clone(g.locations)
-		g.rare.held = [2]file{g.vector.clone(), g.mask.clone()}
-		g.rare.slots, g.rare.slotCount = slices.Clone(g.slots), g.slotCount
-	case s.kind == carry && s.dst == g.rare.results[len(g.rare.results)-1]:
-		g.restore()
-		g.Bind(&g.rare.end)
-		g.settle()
+		r.before = r.allocator.clone()
+	case s.kind == carry && s.dst == r.results[len(r.results)-1]:
+		r.restore()
+		r.Bind(&r.end)
+		r.settle()
 	}
+}
+
+// clone returns a copy of which registers and slots hold what.
+func (a *allocator) clone() allocator {
+	c := *a
+	c.vector, c.mask, c.locations, c.slots = a.vector.clone(), a.mask.clone(), slices.Clone(a.locations), slices.Clone(a.slots)
+	return c
 }
 
 func (f *file) clone() file { return file{free: slices.Clone(f.free), holds: maps.Clone(f.holds)} }
 
 // restore loads the values that rare steps displaced to the registers that they were in.
-func (g *generator) restore() {
-	for _, f := range g.rare.held {
-		for _, r := range slices.Sorted(maps.Keys(f.holds)) {
-			v := f.holds[r]
-			p := g.locations[v]
-			if p.nextUse(g.now) != math.MaxInt && p.reg != r {
-				p.reg = r
-				g.spill(&p, false)
+func (r *rareSteps) restore() {
+	for _, f := range []file{r.before.vector, r.before.mask} {
+		for _, reg := range slices.Sorted(maps.Keys(f.holds)) {
+			v := f.holds[reg]
+			p := r.locations[v]
+			if p.nextUse(r.now) != math.MaxInt && p.reg != reg {
+				p.reg = reg
+				r.spill(&p, false)
 			}
 		}
 	}
@@ -78,24 +81,23 @@ func (g *generator) restore() {
 
 // settle resets the allocator to its state before rare steps, with their results and without the values that died in
 // them.
-func (g *generator) settle() {
-	g.vector, g.mask = g.rare.held[0], g.rare.held[1]
-	g.slots = g.rare.slots
-	for s := g.rare.slotCount; s < g.slotCount; s++ {
-		g.slots = append(g.slots, s)
+func (r *rareSteps) settle() {
+	r.vector, r.mask, r.slots = r.before.vector, r.before.mask, r.before.slots
+	for s := r.before.slotCount; s < r.slotCount; s++ {
+		r.slots = append(r.slots, s)
 	}
-	for i := range g.locations {
-		p, old := &g.locations[i], &g.rare.locations[i]
+	for i := range r.locations {
+		p, old := &r.locations[i], &r.before.locations[i]
 		p.reg, p.slot = old.reg, old.slot
 	}
-	for _, v := range g.rare.results {
-		p := &g.locations[v]
+	for _, v := range r.results {
+		p := &r.locations[v]
 		p.pinned = false
-		g.assign(v, p.reg)
+		r.assign(v, p.reg)
 	}
-	for i, p := range g.locations {
+	for i, p := range r.locations {
 		if p.reg != none || p.slot != none {
-			g.release(Value(i))
+			r.release(Value(i))
 		}
 	}
 }

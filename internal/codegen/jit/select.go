@@ -2,27 +2,45 @@
 
 package jit
 
-import "github.com/rlx-go/rlx/ir/scalar"
+import (
+	"fmt"
+
+	"github.com/rlx-go/rlx/internal/codegen/asm"
+	"github.com/rlx-go/rlx/ir/scalar"
+)
+
+// lanes selects the instructions of steps from registers to registers.
+type lanes struct{ *registers }
 
 // apply writes the instructions of a step.
-func (g *generator) apply(s *step) {
-	if g.convertLong(s) {
+func (l *lanes) apply(s *step) {
+	if l.convertLong(s) {
 		return
 	}
 	switch {
 	case s.op == scalar.OpBitcast, s.op == scalar.OpConvert && s.typ.IsInteger() && s.from.IsInteger():
-		g.keepBits(s)
+		l.keepBits(s)
 	case s.op == scalar.OpSelect:
-		g.choose(s)
+		l.choose(s)
 	case s.op == scalar.OpConvert:
-		g.convert(s)
+		l.convert(s)
 	case s.op >= scalar.OpEq && s.op <= scalar.OpGe && !s.from.IsBool():
-		g.compare(s)
+		l.compare(s)
 	case s.typ.IsBool():
-		g.logic(s)
+		l.logic(s)
 	case s.typ.IsFloat():
-		g.float(s)
+		l.float(s)
 	default:
-		g.integer(s)
+		l.integer(s)
 	}
+}
+
+// operation returns the instruction of a step. A test checks that there is one for each of
+// [Operations].
+func operation(list map[scalar.Op]asm.Opcode, s *step) asm.Opcode {
+	o, ok := list[s.op]
+	if !ok {
+		panic(fmt.Sprint("jit: ", s.op, " of ", s.from))
+	}
+	return o
 }

@@ -11,193 +11,185 @@ import (
 
 // scale multiplies by a power of two. AVX2 does so in two steps, as the power may be out of
 // range where the product is not.
-func (g *generator) scale(s *step) {
-	x, y := g.in(s.args[0]), g.in(s.args[1])
-	if g.Wide {
-		g.Vector(asm.ScaleFloat, g.dest(), x, asm.Register(y))
+func (l *lanes) scale(s *step) {
+	x, y := l.in(s.args[0]), l.in(s.args[1])
+	if l.Wide {
+		l.Vector(asm.ScaleFloat, l.dest(), x, asm.Register(y))
 		return
 	}
 	// The low bits of a large power of two plus the bias, whose ulp is 1, are the exponent.
 	bits, whole := 23, float64(127+3<<22)
-	if g.Long {
+	if l.Long {
 		bits, whole = mantissaBits, bias+3<<51
 	}
-	number := func(x float64) argument { return argument{bits: wordOf(scalar.ConstF(g.number(), x)), constant: true} }
-	half, k := g.temp(), g.temp()
-	g.Vector(asm.Broadcast, half, 0, g.last(number(0.5)))
-	g.Vector(asm.Fused213, half, y, g.last(number(whole)))           // y/2, rounded
-	g.Vector(floatOps[scalar.OpSub], k, half, g.last(number(whole))) //
-	g.Vector(floatOps[scalar.OpSub], k, y, asm.Register(k))          // the rest
-	g.Vector(floatOps[scalar.OpAdd], k, k, g.last(number(whole)))
-	g.shiftLanes(asm.ShiftLeft, bits, half, half) // as powers of two
-	g.shiftLanes(asm.ShiftLeft, bits, k, k)
-	d := g.dest()
-	g.Vector(floatOps[scalar.OpMul], d, x, asm.Register(half))
-	g.Vector(floatOps[scalar.OpMul], d, d, asm.Register(k))
-}
-
-// number returns the float type of lanes.
-func (g *generator) number() dtype.DType {
-	if g.Long {
-		return dtype.F64
-	}
-	return dtype.F32
+	number := func(x float64) argument { return argument{bits: wordOf(scalar.ConstF(l.number(), x)), constant: true} }
+	half, k := l.temp(), l.temp()
+	l.Vector(asm.Broadcast, half, 0, l.last(number(0.5)))
+	l.Vector(asm.Fused213, half, y, l.last(number(whole)))           // y/2, rounded
+	l.Vector(floatOps[scalar.OpSub], k, half, l.last(number(whole))) //
+	l.Vector(floatOps[scalar.OpSub], k, y, asm.Register(k))          // the rest
+	l.Vector(floatOps[scalar.OpAdd], k, k, l.last(number(whole)))
+	l.shiftLanes(asm.ShiftLeft, bits, half, half) // as powers of two
+	l.shiftLanes(asm.ShiftLeft, bits, k, k)
+	d := l.dest()
+	l.Vector(floatOps[scalar.OpMul], d, x, asm.Register(half))
+	l.Vector(floatOps[scalar.OpMul], d, d, asm.Register(k))
 }
 
 // rotateBits rotates the bits of lanes to the left.
-func (g *generator) rotateBits(s *step) {
-	x := g.in(s.args[0])
-	if g.Wide {
-		g.shift(asm.RotateLeft, s.lanes, x, g.dest())
+func (l *lanes) rotateBits(s *step) {
+	x := l.in(s.args[0])
+	if l.Wide {
+		l.shift(asm.RotateLeft, s.lanes, x, l.dest())
 		return
 	}
-	t := g.temp()
-	d := g.dest()
-	g.shift(asm.ShiftRight, 32-s.lanes, x, t)
-	g.shift(asm.ShiftLeft, s.lanes, x, d)
-	g.Vector(asm.BitsOr, d, d, asm.Register(t))
+	t := l.temp()
+	d := l.dest()
+	l.shift(asm.ShiftRight, 32-s.lanes, x, t)
+	l.shift(asm.ShiftLeft, s.lanes, x, d)
+	l.Vector(asm.BitsOr, d, d, asm.Register(t))
 }
 
 // convertLong writes a step if it makes 64-bit integers shorter: long lanes hold the result extended.
-func (g *generator) convertLong(s *step) bool {
+func (l *lanes) convertLong(s *step) bool {
 	if s.op != scalar.OpConvert || s.typ.Size() >= s.from.Size() || !s.typ.IsInteger() || s.from.Size() != 8 {
 		return false
 	}
-	g.cutLong(s)
+	l.cutLong(s)
 	return true
 }
 
-func (g *generator) choose(s *step) {
+func (l *lanes) choose(s *step) {
 	c, yes, no := s.args[0], s.args[1], s.args[2]
-	other := g.in(no)
-	if g.Wide {
-		rm := g.last(yes)
-		g.EVEX(g.Lanes(asm.BlendMasked), g.dest(), other, rm, asm.Masking{Mask: g.in(c), Broadcast: rm.IsConstant()})
+	other := l.in(no)
+	if l.Wide {
+		rm := l.last(yes)
+		l.EVEX(l.Lanes(asm.BlendMasked), l.dest(), other, rm, asm.Masking{Mask: l.in(c), Broadcast: rm.IsConstant()})
 		return
 	}
-	o := g.Lanes(asm.BlendVector).Imm(g.in(c) << 4)
-	g.VEX(o, g.dest(), other, g.last(yes), false)
+	o := l.Lanes(asm.BlendVector).Imm(l.in(c) << 4)
+	l.VEX(o, l.dest(), other, l.last(yes), false)
 }
 
-func (g *generator) binary(o asm.Opcode, a, b argument) {
-	first := g.in(a)
-	g.Vector(o, g.dest(), first, g.last(b))
+func (l *lanes) binary(o asm.Opcode, a, b argument) {
+	first := l.in(a)
+	l.Vector(o, l.dest(), first, l.last(b))
 }
 
 // logic writes operations on booleans.
-func (g *generator) logic(s *step) {
-	a := g.in(s.args[0])
+func (l *lanes) logic(s *step) {
+	a := l.in(s.args[0])
 	switch {
-	case s.op == scalar.OpNot && g.Wide:
-		g.VEX(asm.MaskNot, g.dest(), 0, asm.Register(a), true)
+	case s.op == scalar.OpNot && l.Wide:
+		l.VEX(asm.MaskNot, l.dest(), 0, asm.Register(a), true)
 	case s.op == scalar.OpNot:
-		g.Vector(asm.BitsXor, g.dest(), a, asm.Constant(g.ones()))
-	case g.Wide:
-		g.VEX(operation(maskOps, s), g.dest(), a, g.last(s.args[1]), false)
+		l.Vector(asm.BitsXor, l.dest(), a, asm.Constant(l.ones()))
+	case l.Wide:
+		l.VEX(operation(maskOps, s), l.dest(), a, l.last(s.args[1]), false)
 	default:
-		g.Vector(operation(boolOps, s), g.dest(), a, g.last(s.args[1]))
+		l.Vector(operation(boolOps, s), l.dest(), a, l.last(s.args[1]))
 	}
 }
 
-func (g *generator) float(s *step) {
+func (l *lanes) float(s *step) {
 	switch s.op {
 	case scalar.OpFma:
-		g.fused(s)
+		l.fused(s)
 	case scalar.OpNeg:
-		first := g.in(s.args[0])
-		g.Vector(asm.BitsXor, g.dest(), first, asm.Constant(g.sign()))
+		first := l.in(s.args[0])
+		l.Vector(asm.BitsXor, l.dest(), first, asm.Constant(l.sign()))
 	case scalar.OpAbs:
-		first := g.in(s.args[0])
-		g.Vector(asm.BitsAnd, g.dest(), first, asm.Constant(g.sign()-1))
+		first := l.in(s.args[0])
+		l.Vector(asm.BitsAnd, l.dest(), first, asm.Constant(l.sign()-1))
 	case scalar.OpSqrt:
-		g.Vector(asm.Root, g.dest(), 0, asm.Register(g.in(s.args[0])))
+		l.Vector(asm.Root, l.dest(), 0, asm.Register(l.in(s.args[0])))
 	case scalar.OpRound, scalar.OpFloor, scalar.OpCeil, scalar.OpTrunc:
-		g.Vector(asm.RoundWide.Imm(roundings[s.op]), g.dest(), 0, asm.Register(g.in(s.args[0])))
+		l.Vector(asm.RoundWide.Imm(roundings[s.op]), l.dest(), 0, asm.Register(l.in(s.args[0])))
 	default:
-		g.binary(operation(floatOps, s), s.args[0], s.args[1])
+		l.binary(operation(floatOps, s), s.args[0], s.args[1])
 	}
 }
 
 // fused writes a fused multiply-add, over a dying operand if there is one.
-func (g *generator) fused(s *step) {
+func (l *lanes) fused(s *step) {
 	a, b, c := s.args[0], s.args[1], s.args[2]
-	if g.dies(b) && !g.dies(a) {
+	if l.dies(b) && !l.dies(a) {
 		a, b = b, a
 	}
 	switch {
-	case g.dies(a) && (a.value != b.value || b.constant) && (a.value != c.value || c.constant):
-		second, third := g.in(b), g.last(c)
-		g.Vector(asm.Fused213, g.takeOver(a), second, third)
-	case g.dies(c) && (a.constant || a.value != c.value) && (b.constant || b.value != c.value):
-		first, second := g.in(a), g.last(b)
-		g.Vector(asm.Fused231, g.takeOver(c), first, second)
+	case l.dies(a) && (a.value != b.value || b.constant) && (a.value != c.value || c.constant):
+		second, third := l.in(b), l.last(c)
+		l.Vector(asm.Fused213, l.takeOver(a), second, third)
+	case l.dies(c) && (a.constant || a.value != c.value) && (b.constant || b.value != c.value):
+		first, second := l.in(a), l.last(b)
+		l.Vector(asm.Fused231, l.takeOver(c), first, second)
 	default:
-		first, second := g.in(a), g.last(b)
+		first, second := l.in(a), l.last(b)
 		if c.constant {
-			g.Vector(asm.Broadcast, g.dest(), 0, asm.Constant(c.bits))
+			l.Vector(asm.Broadcast, l.dest(), 0, asm.Constant(c.bits))
 		} else {
-			g.Vector(asm.MoveAll, g.dest(), 0, asm.Register(g.in(c)))
+			l.Vector(asm.MoveAll, l.dest(), 0, asm.Register(l.in(c)))
 		}
-		g.Vector(asm.Fused231, g.locations[s.dst].reg, first, second)
+		l.Vector(asm.Fused231, l.locations[s.dst].reg, first, second)
 	}
 }
 
 // compare writes one of the six comparisons.
-func (g *generator) compare(s *step) {
+func (l *lanes) compare(s *step) {
 	a, b := s.args[0], s.args[1]
 	kind := s.op - scalar.OpEq
 	o := asm.CompareInt.Imm(intPredicates[kind])
 	switch {
 	case s.from.IsFloat():
 		o = asm.CompareReal.Imm(realPredicates[kind])
-	case !g.Wide:
-		g.compareNarrow(s)
+	case !l.Wide:
+		l.compareNarrow(s)
 		return
 	case s.from.IsUnsigned():
 		o = asm.CompareUint.Imm(intPredicates[kind])
 	}
-	g.binary(o, a, b)
+	l.binary(o, a, b)
 }
 
 // compareNarrow compares integers with AVX2, which has equal and signed greater only.
-func (g *generator) compareNarrow(s *step) {
+func (l *lanes) compareNarrow(s *step) {
 	a, b := s.args[0], s.args[1]
 	switch s.op {
 	case scalar.OpEq, scalar.OpNe:
-		g.binary(asm.EqualInt, a, b)
+		l.binary(asm.EqualInt, a, b)
 	case scalar.OpLt, scalar.OpGe:
-		g.greater(s, b, a)
+		l.greater(s, b, a)
 	default:
-		g.greater(s, a, b)
+		l.greater(s, a, b)
 	}
 	if s.op == scalar.OpNe || s.op == scalar.OpLe || s.op == scalar.OpGe {
-		d := g.locations[s.dst].reg
-		g.Vector(asm.BitsXor, d, d, asm.Constant(g.ones()))
+		d := l.locations[s.dst].reg
+		l.Vector(asm.BitsXor, d, d, asm.Constant(l.ones()))
 	}
 }
 
-func (g *generator) greater(s *step, a, b argument) {
+func (l *lanes) greater(s *step, a, b argument) {
 	if s.from.IsSigned() {
-		g.binary(asm.GreaterInt, a, b)
+		l.binary(asm.GreaterInt, a, b)
 		return
 	}
-	x, y := g.temp(), g.temp()
-	g.Vector(asm.BitsXor, x, g.in(a), asm.Constant(g.sign()))
-	g.Vector(asm.BitsXor, y, g.in(b), asm.Constant(g.sign()))
-	g.Vector(asm.GreaterInt, g.dest(), x, asm.Register(y))
+	x, y := l.temp(), l.temp()
+	l.Vector(asm.BitsXor, x, l.in(a), asm.Constant(l.sign()))
+	l.Vector(asm.BitsXor, y, l.in(b), asm.Constant(l.sign()))
+	l.Vector(asm.GreaterInt, l.dest(), x, asm.Register(y))
 }
 
-func (g *generator) integer(s *step) {
+func (l *lanes) integer(s *step) {
 	a := s.args[0]
 	switch s.op {
 	case scalar.OpMul:
-		if g.Long && !g.Wide {
-			g.multiplyLong(s)
+		if l.Long && !l.Wide {
+			l.multiplyLong(s)
 			return
 		}
 	case scalar.OpShl, scalar.OpShr:
-		if g.Long && !g.Wide && s.op == scalar.OpShr && s.typ.IsSigned() {
-			g.shiftLong(s)
+		if l.Long && !l.Wide && s.op == scalar.OpShr && s.typ.IsSigned() {
+			l.shiftLong(s)
 			return
 		}
 		if by := s.args[1]; by.constant {
@@ -205,79 +197,79 @@ func (g *generator) integer(s *step) {
 			if s.op == scalar.OpShr {
 				how = map[bool]int{true: asm.ShiftSigned, false: asm.ShiftRight}[s.typ.IsSigned()]
 			}
-			from := g.in(a)
-			g.shiftLanes(how, int(by.bits), from, g.dest())
+			from := l.in(a)
+			l.shiftLanes(how, int(by.bits), from, l.dest())
 			return
 		}
 	case scalar.OpNeg:
-		from := g.in(a)
-		d := g.dest()
-		g.Vector(asm.BitsXor, d, d, asm.Register(d))
-		g.Vector(asm.SubtractInt, d, d, asm.Register(from))
+		from := l.in(a)
+		d := l.dest()
+		l.Vector(asm.BitsXor, d, d, asm.Register(d))
+		l.Vector(asm.SubtractInt, d, d, asm.Register(from))
 		return
 	case scalar.OpNot:
-		from := g.in(a)
-		g.Vector(asm.BitsXor, g.dest(), from, asm.Constant(g.ones()))
+		from := l.in(a)
+		l.Vector(asm.BitsXor, l.dest(), from, asm.Constant(l.ones()))
 		return
 	case scalar.OpAbs:
-		g.Vector(asm.AbsInt, g.dest(), 0, asm.Register(g.in(a)))
+		l.Vector(asm.AbsInt, l.dest(), 0, asm.Register(l.in(a)))
 		return
 	}
 	if o, ok := uintOps[s.op]; ok && s.typ.IsUnsigned() {
-		g.binary(o, a, s.args[1])
+		l.binary(o, a, s.args[1])
 		return
 	}
-	g.binary(operation(intOps, s), a, s.args[1])
+	l.binary(operation(intOps, s), a, s.args[1])
 }
 
 // multiplyLong multiplies 64-bit integers with AVX2, which multiplies lower halves only:
 // low·low + (high·low + low·high)·2³².
-func (g *generator) multiplyLong(s *step) {
-	x, y := g.in(s.args[0]), g.in(s.args[1])
-	cross, t := g.temp(), g.temp()
-	g.shiftLanes(asm.ShiftRight, 32, x, cross)
-	g.Vector32(asm.MultiplyHalves, cross, cross, asm.Register(y))
-	g.shiftLanes(asm.ShiftRight, 32, y, t)
-	g.Vector32(asm.MultiplyHalves, t, t, asm.Register(x))
-	g.Vector(asm.AddInt, cross, cross, asm.Register(t))
-	g.shiftLanes(asm.ShiftLeft, 32, cross, cross)
-	g.Vector32(asm.MultiplyHalves, t, x, asm.Register(y))
-	g.Vector(asm.AddInt, g.dest(), cross, asm.Register(t))
+func (l *lanes) multiplyLong(s *step) {
+	x, y := l.in(s.args[0]), l.in(s.args[1])
+	cross, t := l.temp(), l.temp()
+	l.shiftLanes(asm.ShiftRight, 32, x, cross)
+	l.Vector32(asm.MultiplyHalves, cross, cross, asm.Register(y))
+	l.shiftLanes(asm.ShiftRight, 32, y, t)
+	l.Vector32(asm.MultiplyHalves, t, t, asm.Register(x))
+	l.Vector(asm.AddInt, cross, cross, asm.Register(t))
+	l.shiftLanes(asm.ShiftLeft, 32, cross, cross)
+	l.Vector32(asm.MultiplyHalves, t, x, asm.Register(y))
+	l.Vector(asm.AddInt, l.dest(), cross, asm.Register(t))
 }
 
 // shiftLong is an arithmetic right shift of 64-bit integers with AVX2, which has logical ones
 // only: it extends the shifted sign bit by (x ^ sign) - sign.
-func (g *generator) shiftLong(s *step) {
-	x, sign := g.in(s.args[0]), g.temp()
-	g.splatBits(sign, g.sign())
+func (l *lanes) shiftLong(s *step) {
+	x, sign := l.in(s.args[0]), l.temp()
+	l.splatBits(sign, l.sign())
 	by := s.args[1]
 	if by.constant {
-		g.shiftLanes(asm.ShiftRight, int(by.bits), sign, sign)
-		g.shiftLanes(asm.ShiftRight, int(by.bits), x, g.dest())
+		l.shiftLanes(asm.ShiftRight, int(by.bits), sign, sign)
+		l.shiftLanes(asm.ShiftRight, int(by.bits), x, l.dest())
 	} else {
-		n := asm.Register(g.in(by))
-		g.Vector(asm.ShiftRightEach, sign, sign, n)
-		g.Vector(asm.ShiftRightEach, g.dest(), x, n)
+		n := asm.Register(l.in(by))
+		l.Vector(asm.ShiftRightEach, sign, sign, n)
+		l.Vector(asm.ShiftRightEach, l.dest(), x, n)
 	}
-	d := g.locations[s.dst].reg
-	g.Vector(asm.BitsXor, d, d, asm.Register(sign))
-	g.Vector(asm.SubtractInt, d, d, asm.Register(sign))
+	d := l.locations[s.dst].reg
+	l.Vector(asm.BitsXor, d, d, asm.Register(sign))
+	l.Vector(asm.SubtractInt, d, d, asm.Register(sign))
 }
 
 // keepBits writes a bitcast.
-func (g *generator) keepBits(s *step) {
+func (l *lanes) keepBits(s *step) {
 	a := s.args[0]
 	switch {
 	case a.constant:
-		g.Vector(asm.Broadcast, g.dest(), 0, asm.Constant(a.bits))
-	case g.dies(a):
-		g.takeOver(a)
+		l.Vector(asm.Broadcast, l.dest(), 0, asm.Constant(a.bits))
+	case l.dies(a):
+		l.takeOver(a)
 	default:
-		g.Vector(asm.MoveAll, g.dest(), 0, asm.Register(g.in(a)))
+		l.Vector(asm.MoveAll, l.dest(), 0, asm.Register(l.in(a)))
 	}
 }
 
-func (g *generator) convert(s *step) {
+func (l *lanes) convert(s *step) {
 	a := s.args[0]
 	switch {
 	case s.from.IsBool():
@@ -285,32 +277,64 @@ func (g *generator) convert(s *step) {
 		if s.typ.IsFloat() {
 			one = wordOf(scalar.ConstF(s.typ, 1))
 		}
-		if g.Wide {
-			g.EVEX(g.Lanes(asm.OnesWhere), g.dest(), 0, asm.Constant(one), asm.Masking{Mask: g.in(a), Zero: true})
+		if l.Wide {
+			l.EVEX(l.Lanes(asm.OnesWhere), l.dest(), 0, asm.Constant(one), asm.Masking{Mask: l.in(a), Zero: true})
 		} else {
-			g.Vector(asm.BitsAnd, g.dest(), g.in(a), asm.Constant(one))
+			l.Vector(asm.BitsAnd, l.dest(), l.in(a), asm.Constant(one))
 		}
 	case s.typ == dtype.F64 && s.from == dtype.F32:
-		g.keepBits(s)
+		l.keepBits(s)
 	case s.typ == dtype.F32 && s.from == dtype.F64:
-		from, t := g.in(a), g.temp()
-		g.Vector32(asm.NarrowDoubles, t, 0, asm.Register(from))
-		g.Vector32(asm.WidenFloats, g.dest(), 0, asm.Register(t))
+		from, t := l.in(a), l.temp()
+		l.Vector32(asm.NarrowDoubles, t, 0, asm.Register(from))
+		l.Vector32(asm.WidenFloats, l.dest(), 0, asm.Register(t))
 	case s.typ == dtype.F32 && s.from == dtype.I32:
-		g.Vector(asm.IntToFloat, g.dest(), 0, asm.Register(g.in(a)))
+		l.Vector(asm.IntToFloat, l.dest(), 0, asm.Register(l.in(a)))
 	case s.typ == dtype.I32 && s.from == dtype.F32:
-		g.Vector(asm.FloatToInt, g.dest(), 0, asm.Register(g.in(a)))
+		l.Vector(asm.FloatToInt, l.dest(), 0, asm.Register(l.in(a)))
 	default:
 		panic(fmt.Sprint("jit: convert ", s.from, " to ", s.typ))
 	}
 }
 
 // cutLong converts 64-bit integers to 32 bits: long lanes hold the result extended.
-func (g *generator) cutLong(s *step) {
-	from := g.in(s.args[0])
+func (l *lanes) cutLong(s *step) {
+	from := l.in(s.args[0])
 	if s.typ.IsSigned() {
-		g.Vector32(asm.MultiplySigned, g.dest(), from, asm.Constant(1))
+		l.Vector32(asm.MultiplySigned, l.dest(), from, asm.Constant(1))
 	} else {
-		g.Vector(asm.BitsAnd, g.dest(), from, asm.Constant(math.MaxUint32))
+		l.Vector(asm.BitsAnd, l.dest(), from, asm.Constant(math.MaxUint32))
+	}
+}
+
+// minMax writes a minimum or maximum, which is the second operand where either is NaN.
+func (l *lanes) minMax(s *step) {
+	o := asm.MinFloat
+	if s.kind == maximum {
+		o = asm.MaxFloat
+	}
+	l.binary(o, s.args[0], s.args[1])
+}
+
+func (l *lanes) roundHalf(s *step) {
+	x, t := l.in(s.args[0]), l.temp()
+	l.Vector(asm.FloatToHalf, x, 0, asm.Register(t))
+	l.Vector(asm.HalfToFloat, l.dest(), 0, asm.Register(t))
+}
+
+func (l *lanes) rotate(s *step) {
+	r := l.locations[s.args[0].value].reg
+	d := l.dest()
+	switch {
+	case l.Wide:
+		l.EVEX(l.Lanes(asm.AlignWords).Imm(s.lanes), d, r, asm.Register(r), asm.Masking{})
+	case 2*s.lanes == l.width:
+		l.VEX(asm.PermuteHalves.Imm(0x01), d, r, asm.Register(r), false)
+	default:
+		to := map[int]int{2: 0x4e, 1: 0x39}[s.lanes]
+		if l.Long {
+			to = 0x05
+		}
+		l.Vector(asm.PermuteFour.Imm(to), d, 0, asm.Register(r))
 	}
 }

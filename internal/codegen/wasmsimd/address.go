@@ -13,7 +13,7 @@ func (w *writer) load(e scalar.Expr) {
 	if regs := w.locations[e.Ref].registers; regs != nil {
 		at := w.registerIndex(e.Args[0])
 		w.f.get(regs[at/lanes])
-		w.extract(e.Type, int(at%lanes))
+		vectorWriter{w}.extract(e.Type, int(at%lanes))
 		return
 	}
 	offset := w.address(e.Ref, e.Args[0])
@@ -30,7 +30,7 @@ func (w *writer) store(array int, at scalar.Expr, value func()) {
 		index := w.registerIndex(at)
 		w.f.get(regs[index/lanes])
 		value()
-		w.replace(t, int(index%lanes))
+		vectorWriter{w}.replace(t, int(index%lanes))
 		w.f.set(regs[index/lanes])
 		return
 	}

@@ -19,13 +19,12 @@ func (w *writer) vectorizable(s *loop.For) bool {
 	if !s.Lanes || w.vectorized || step != 1 {
 		return false
 	}
-	v := &laneAnalysis{w: w, varying: map[string]bool{s.Var: true}, perLane: map[string]bool{}}
+	v := &laneAnalysis{varying: map[string]bool{s.Var: true}, perLane: map[string]bool{}}
 	return v.block(s.Body)
 }
 
 // laneAnalysis checks whether statements can run in four lanes at once.
 type laneAnalysis struct {
-	w       *writer
 	varying map[string]bool // names whose values differ between lanes
 	perLane map[string]bool // variables of a lane
 }
@@ -89,7 +88,7 @@ func unrolledBounds(s *loop.For) (start, end int64, ok bool) {
 
 // laneLoop writes a loop of four iterations at a time, and a scalar loop for the
 // remainder.
-func (w *writer) laneLoop(s *loop.For) {
+func (w statements) laneLoop(s *loop.For) {
 	if start, end, ok := unrolledBounds(s); ok {
 		body := w.hoistSplats(s)
 		w.vectorized = true
@@ -120,8 +119,8 @@ func (w *writer) laneLoop(s *loop.For) {
 
 // hoistSplats returns the body of an unrolled vectorised loop with its loop-invariant
 // loads hoisted: an engine cannot prove that the stores of the loop do not change them.
-func (w *writer) hoistSplats(s *loop.For) []loop.Stmt {
-	v := &laneAnalysis{w: w, varying: map[string]bool{s.Var: true}, perLane: map[string]bool{}}
+func (w statements) hoistSplats(s *loop.For) []loop.Stmt {
+	v := &laneAnalysis{varying: map[string]bool{s.Var: true}, perLane: map[string]bool{}}
 	v.block(s.Body)
 	stored := map[int]bool{}
 	straight := true

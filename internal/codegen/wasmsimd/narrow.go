@@ -60,7 +60,7 @@ func (w *writer) wrap(t dtype.DType) {
 }
 
 // wrapLanes is wrap for four lanes.
-func (w *writer) wrapLanes(t dtype.DType) {
+func (w vectorWriter) wrapLanes(t dtype.DType) {
 	switch {
 	case !isNarrow(t):
 	case t.IsSigned():
@@ -76,7 +76,7 @@ func (w *writer) wrapLanes(t dtype.DType) {
 }
 
 // loadRow loads four contiguous elements at the address on the stack.
-func (w *writer) loadRow(t dtype.DType, offset uint64) {
+func (w vectorWriter) loadRow(t dtype.DType, offset uint64) {
 	switch {
 	case !isNarrow(t):
 		w.f.memory(opV128Load, 2, offset)
@@ -95,7 +95,7 @@ func (w *writer) loadRow(t dtype.DType, offset uint64) {
 }
 
 // storeRow stores four contiguous elements.
-func (w *writer) storeRow(t dtype.DType, offset uint64) {
+func (w vectorWriter) storeRow(t dtype.DType, offset uint64) {
 	if !isNarrow(t) {
 		w.f.memory(opV128Store, 2, offset)
 		return
@@ -126,7 +126,7 @@ var (
 )
 
 // oneLane loads or stores the low bits of one lane.
-func (w *writer) oneLane(access laneAccess, t dtype.DType, lane int, offset uint64) {
+func (w vectorWriter) oneLane(access laneAccess, t dtype.DType, lane int, offset uint64) {
 	align := alignLog(t)
 	w.f.memory(access[align], align, offset)
 	w.f.code = append(w.f.code, byte(lane<<(2-align)))

@@ -169,11 +169,11 @@ func (w *writer) placeArrays(own location) {
 // grid writes a loop over the requested workgroups around the body.
 func (w *writer) grid() {
 	if !w.hasGrid() {
-		w.block(w.k.Body)
+		statements{vectorWriter{w}}.block(w.k.Body)
 		return
 	}
 	w.f.begin(opLoop)
-	w.block(w.k.Body)
+	statements{vectorWriter{w}}.block(w.k.Body)
 	w.f.get(w.group)
 	w.f.constI32(1)
 	w.f.op(opI32Add)

@@ -9,9 +9,12 @@ import (
 // localPrefix begins the names of scalar.BindShared; no kernel has such names.
 const localPrefix = "%"
 
+// statements writes statements.
+type statements struct{ vectorWriter }
+
 // bind binds the common subexpressions of a statement to locals and writes its checks. It
 // returns the remaining expressions.
-func (w *writer) bind(roots ...scalar.Expr) []scalar.Expr {
+func (w statements) bind(roots ...scalar.Expr) []scalar.Expr {
 	n := len(roots)
 	all := make([]scalar.Expr, n)
 	for i, r := range roots {
@@ -34,7 +37,7 @@ func (w *writer) bind(roots ...scalar.Expr) []scalar.Expr {
 }
 
 // check writes the maximum of code and the status word if failed holds in any lane.
-func (w *writer) check(failed scalar.Expr, code int) {
+func (w statements) check(failed scalar.Expr, code int) {
 	if w.varies(failed) {
 		w.vector(failed)
 		w.f.op(opV128AnyTrue)
@@ -48,7 +51,7 @@ func (w *writer) check(failed scalar.Expr, code int) {
 }
 
 // define binds a name to the value of an expression.
-func (w *writer) define(name string, value scalar.Expr) {
+func (w statements) define(name string, value scalar.Expr) {
 	switch step, affine := w.affine(value); {
 	case !w.vectorized || affine && step == 0:
 		v := w.f.local(valueTypes[classOf(value.Type)])
@@ -72,13 +75,13 @@ func (w *writer) define(name string, value scalar.Expr) {
 	}
 }
 
-func (w *writer) block(body []loop.Stmt) {
+func (w statements) block(body []loop.Stmt) {
 	for _, s := range body {
 		w.stmt(s)
 	}
 }
 
-func (w *writer) stmt(s loop.Stmt) {
+func (w statements) stmt(s loop.Stmt) {
 	switch s := s.(type) {
 	case *loop.Let:
 		w.define(s.Name, w.bind(s.Value)[0])
@@ -117,7 +120,7 @@ func (w *writer) stmt(s loop.Stmt) {
 }
 
 // declare defines a mutable variable, a vector in a vectorised loop.
-func (w *writer) declare(s *loop.Var) {
+func (w statements) declare(s *loop.Var) {
 	init := w.bind(s.Init)[0]
 	if w.vectorized {
 		v := w.f.local(typeV128)
@@ -132,7 +135,7 @@ func (w *writer) declare(s *loop.Var) {
 	w.env[s.Name] = binding{kind: boundScalar, local: v}
 }
 
-func (w *writer) assign(s *loop.Assign) {
+func (w statements) assign(s *loop.Assign) {
 	value := w.bind(s.Value)[0]
 	b := w.env[s.Name]
 	if b.kind == boundVector {
@@ -145,14 +148,14 @@ func (w *writer) assign(s *loop.Assign) {
 
 // loadVec and storeVec access the elements of a vector one by one: schedules for one
 // thread use loops over lanes instead.
-func (w *writer) loadVec(s *loop.LoadVec) {
+func (w statements) loadVec(s *loop.LoadVec) {
 	at, a := w.bind(s.At)[0], w.k.Arrays[s.Array]
 	for i, name := range s.Names {
 		w.define(name, scalar.LoadAt(s.Array, a.DType, member(at, i, a.Width)))
 	}
 }
 
-func (w *writer) storeVec(s *loop.StoreVec) {
+func (w statements) storeVec(s *loop.StoreVec) {
 	e := w.bind(append([]scalar.Expr{s.At}, s.Values...)...)
 	for i, value := range e[1:] {
 		w.store(s.Array, member(e[0], i, len(s.Values)), func() { w.expr(value) })
@@ -164,7 +167,7 @@ func member(at scalar.Expr, i, width int) scalar.Expr {
 	return scalar.Add(scalar.Mul(at, scalar.ConstI(at.Type, int64(width))), scalar.ConstI(at.Type, int64(i)))
 }
 
-func (w *writer) atomic(s *loop.AtomicOp) {
+func (w statements) atomic(s *loop.AtomicOp) {
 	e := w.bind(s.At, s.Value)
 	if s.Old != "" {
 		w.define(s.Old, scalar.LoadAt(s.Array, s.Value.Type, e[0]))
@@ -173,7 +176,7 @@ func (w *writer) atomic(s *loop.AtomicOp) {
 }
 
 // combine updates an element by an operation with a value.
-func (w *writer) combine(op scalar.Op, array int, at, value scalar.Expr) {
+func (w statements) combine(op scalar.Op, array int, at, value scalar.Expr) {
 	old := scalar.LoadAt(array, value.Type, at)
 	s := scalar.BindShared(localPrefix+"a", old, expand(scalar.New(op, old, value)))
 	for _, b := range s.Locals {
@@ -183,7 +186,7 @@ func (w *writer) combine(op scalar.Op, array int, at, value scalar.Expr) {
 }
 
 // loop writes a loop, vectorised if possible.
-func (w *writer) loop(s *loop.For) {
+func (w statements) loop(s *loop.For) {
 	if w.vectorizable(s) {
 		w.laneLoop(s)
 		return
@@ -196,7 +199,7 @@ func (w *writer) loop(s *loop.For) {
 }
 
 // loopEnd evaluates the end of a loop into a local, unless it is a constant.
-func (w *writer) loopEnd(end scalar.Expr) scalar.Expr {
+func (w statements) loopEnd(end scalar.Expr) scalar.Expr {
 	if end.Op == scalar.OpConst {
 		return end
 	}
@@ -204,7 +207,7 @@ func (w *writer) loopEnd(end scalar.Expr) scalar.Expr {
 }
 
 // countedLoop writes a loop that runs while the variable in v is below end - short.
-func (w *writer) countedLoop(loop *loop.For, v uint32, end scalar.Expr, short int64, body func()) {
+func (w statements) countedLoop(loop *loop.For, v uint32, end scalar.Expr, short int64, body func()) {
 	w.env[loop.Var] = binding{kind: boundScalar, local: v}
 	below := func() {
 		w.f.get(v)

@@ -9,8 +9,11 @@ import (
 
 // In vectors a bool is a mask: all bits of the lane are set, or none.
 
+// vectorWriter writes the expressions of a vectorised loop, for four iterations at once.
+type vectorWriter struct{ *writer }
+
 // vector pushes the values of e in four lanes.
-func (w *writer) vector(e scalar.Expr) {
+func (w vectorWriter) vector(e scalar.Expr) {
 	if !w.varies(e) {
 		w.splat(e)
 		return
@@ -39,7 +42,7 @@ func (w *writer) vector(e scalar.Expr) {
 }
 
 // splat pushes a vector of a uniform value.
-func (w *writer) splat(e scalar.Expr) {
+func (w vectorWriter) splat(e scalar.Expr) {
 	if v, ok := e.Value(); ok {
 		word := uint32(v.I)
 		switch {
@@ -69,7 +72,7 @@ func (w *writer) splat(e scalar.Expr) {
 }
 
 // splatTop replaces the scalar on the stack by a vector of it.
-func (w *writer) splatTop(t dtype.DType) {
+func (w vectorWriter) splatTop(t dtype.DType) {
 	if classOf(t) == classF32 {
 		w.f.op(opF32x4Splat)
 		return
@@ -78,7 +81,7 @@ func (w *writer) splatTop(t dtype.DType) {
 }
 
 // vectorConvert converts four lanes.
-func (w *writer) vectorConvert(e scalar.Expr) {
+func (w vectorWriter) vectorConvert(e scalar.Expr) {
 	from, to := e.Args[0].Type, e.Type
 	w.vector(e.Args[0])
 	switch {
@@ -106,7 +109,7 @@ func (w *writer) vectorConvert(e scalar.Expr) {
 }
 
 // vectorOperation writes an operation on four lanes.
-func (w *writer) vectorOperation(e scalar.Expr) {
+func (w vectorWriter) vectorOperation(e scalar.Expr) {
 	last := e.Args[len(e.Args)-1]
 	if w.rejectsNarrow(e.Op, last.Type) {
 		return
@@ -149,7 +152,7 @@ func (w *writer) vectorOperation(e scalar.Expr) {
 	w.f.op(form)
 }
 
-func (w *writer) vectors(list ...scalar.Expr) {
+func (w vectorWriter) vectors(list ...scalar.Expr) {
 	for _, e := range list {
 		w.vector(e)
 	}
@@ -158,7 +161,7 @@ func (w *writer) vectors(list ...scalar.Expr) {
 // multiplyAdd writes a sum of floats with a product as one relaxed instruction
 // if there are such, and an FMA as a product and a sum if not. It reports whether it has
 // written e.
-func (w *writer) multiplyAdd(e scalar.Expr) bool {
+func (w vectorWriter) multiplyAdd(e scalar.Expr) bool {
 	product := func(x scalar.Expr) bool { return x.Op == scalar.OpMul }
 	var a, b, c scalar.Expr
 	code := opF32x4RelaxMadd
@@ -193,7 +196,7 @@ func (w *writer) multiplyAdd(e scalar.Expr) bool {
 }
 
 // laneByLane writes an operation without a vector form for each lane separately.
-func (w *writer) laneByLane(e scalar.Expr) {
+func (w vectorWriter) laneByLane(e scalar.Expr) {
 	args := make([]uint32, len(e.Args))
 	for i, a := range e.Args {
 		args[i] = w.f.local(typeV128)
@@ -217,14 +220,14 @@ func (w *writer) laneByLane(e scalar.Expr) {
 }
 
 // popLocal pops the value on the stack into a local.
-func (w *writer) popLocal(t dtype.DType) scalar.Expr {
+func (w vectorWriter) popLocal(t dtype.DType) scalar.Expr {
 	v := w.f.local(valueTypes[classOf(t)])
 	w.f.set(v)
 	return w.localVar(v, t)
 }
 
 // extract replaces the vector on the stack by one of its lanes.
-func (w *writer) extract(t dtype.DType, lane int) {
+func (w vectorWriter) extract(t dtype.DType, lane int) {
 	if classOf(t) == classF32 {
 		w.f.lane(opF32x4Extract, lane)
 		return
@@ -236,7 +239,7 @@ func (w *writer) extract(t dtype.DType, lane int) {
 }
 
 // replace stores the value on the stack in a lane of the vector below it.
-func (w *writer) replace(t dtype.DType, lane int) {
+func (w vectorWriter) replace(t dtype.DType, lane int) {
 	if classOf(t) == classF32 {
 		w.f.lane(opF32x4Replace, lane)
 		return
@@ -252,7 +255,7 @@ func (w *writer) replace(t dtype.DType, lane int) {
 const wordBytes = 4
 
 // vectorLoad loads four elements, by one instruction if they are contiguous.
-func (w *writer) vectorLoad(e scalar.Expr) {
+func (w vectorWriter) vectorLoad(e scalar.Expr) {
 	at := e.Args[0]
 	if regs := w.locations[e.Ref].registers; regs != nil {
 		w.f.get(regs[w.registerIndex(at)/lanes])
@@ -271,7 +274,7 @@ func (w *writer) vectorLoad(e scalar.Expr) {
 }
 
 // storeLanes stores a value for each lane.
-func (w *writer) storeLanes(array int, at, value scalar.Expr) {
+func (w vectorWriter) storeLanes(array int, at, value scalar.Expr) {
 	if regs := w.locations[array].registers; regs != nil {
 		w.vector(value)
 		w.f.set(regs[w.registerIndex(at)/lanes])
@@ -288,7 +291,7 @@ func (w *writer) storeLanes(array int, at, value scalar.Expr) {
 }
 
 // vectorInMemory pushes four lanes in their memory format.
-func (w *writer) vectorInMemory(value scalar.Expr) {
+func (w vectorWriter) vectorInMemory(value scalar.Expr) {
 	w.vector(value)
 	if value.Type.IsBool() {
 		w.f.constLanes([4]uint32{1, 1, 1, 1})
@@ -297,7 +300,7 @@ func (w *writer) vectorInMemory(value scalar.Expr) {
 }
 
 // gather loads four elements one by one.
-func (w *writer) gather(e scalar.Expr) {
+func (w vectorWriter) gather(e scalar.Expr) {
 	loaded := w.f.local(typeV128)
 	if isNarrow(e.Type) {
 		w.f.constLanes([4]uint32{})
@@ -321,7 +324,7 @@ func (w *writer) gather(e scalar.Expr) {
 
 // scatter stores four elements one by one. If lanes store to one element, the last
 // lane wins.
-func (w *writer) scatter(array int, at, value scalar.Expr) {
+func (w vectorWriter) scatter(array int, at, value scalar.Expr) {
 	values := w.f.local(typeV128)
 	w.vectorInMemory(value)
 	w.f.set(values)
@@ -335,7 +338,7 @@ func (w *writer) scatter(array int, at, value scalar.Expr) {
 // eachLane calls f for each lane with a function that pushes the address of the lane's
 // element without the offset that it returns. Indices have a constant stride, or are
 // extracted from a vector.
-func (w *writer) eachLane(array int, at scalar.Expr, f func(lane int, address func() uint64)) {
+func (w vectorWriter) eachLane(array int, at scalar.Expr, f func(lane int, address func() uint64)) {
 	size := int64(w.elementBytes(array))
 	if step, even := w.affine(at); even {
 		first := w.f.local(typeI32)

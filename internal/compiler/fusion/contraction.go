@@ -200,12 +200,12 @@ func (g *Group) Reduction() *Group {
 	}
 }
 
-// SoleOperand returns the root tensor that holds an operand of a contraction group
+// SoleOperand returns the root tensor that holds an operand of the contraction of a group
 // unchanged, at positions of a batch. It returns nil where the operand is computed
 // or read from several tensors, or where the group accesses the tensor elsewhere.
-func (g *Group) SoleOperand(c *Contraction, operand int, batch ir.Index) *Tensor {
-	t := g.storedOperand(c, operand, batch)
-	if t == nil || t == g.storedOperand(c, 1-operand, batch) {
+func (c *Contraction) SoleOperand(g *Group, operand int, batch ir.Index) *Tensor {
+	t := c.storedOperand(g, operand, batch)
+	if t == nil || t == c.storedOperand(g, 1-operand, batch) {
 		return nil
 	}
 	for _, m := range g.Members {
@@ -223,7 +223,7 @@ func (g *Group) SoleOperand(c *Contraction, operand int, batch ir.Index) *Tensor
 }
 
 // storedOperand is SoleOperand without the check for other accesses.
-func (g *Group) storedOperand(c *Contraction, operand int, batch ir.Index) *Tensor {
+func (c *Contraction) storedOperand(g *Group, operand int, batch ir.Index) *Tensor {
 	var found []*Tensor
 	rd := NewReader(g.partition, c.s)
 	rd.note = func(v ir.Value, _ ir.Index) { found = append(found, g.partition.tensors[v]) }

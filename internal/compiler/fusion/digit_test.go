@@ -35,7 +35,7 @@ func TestRowsAreContiguousInReshapes(t *testing.T) {
 	} {
 		p := groupsOnTensorCores(t, build(t, func(b *ir.Builder) { b.Output("y", c.sum(b)) }))
 		for _, item := range p.Items {
-			if g := item.(*fusion.Group); g.Kind == fusion.ReduceKind && g.RowsAreContiguous() != c.want {
+			if g := item.(*fusion.Group); g.Kind == fusion.ReduceKind && g.Rows().AreContiguous() != c.want {
 				t.Errorf("%s: adjacent rows are contiguous: %t, not %t\n%s", name, !c.want, c.want, p)
 			}
 		}

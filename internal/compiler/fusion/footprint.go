@@ -92,40 +92,40 @@ func (g *Group) bindings() int {
 	if g.Kind == MapKind {
 		states := &g.partition.states
 		for _, k := range g.footprint.keeps {
-			if old, ok := states.oldOf[k.v]; ok && !states.aside[old] && g.reads(old) {
+			if old, ok := states.oldOf[k.v]; ok && !states.aside[old] && g.footprint.isRead(old) {
 				keeps-- // updated in place
 			}
 		}
 	}
-	if g.Kind != ReduceKind || g.RowSplits() <= 1 {
+	if g.Kind != ReduceKind || g.Rows().Parts() <= 1 {
 		return reads + keeps
 	}
-	return g.SplitTensors(reads, keeps)
+	return g.Rows().SplitTensors(reads, keeps)
 }
 
 // SplitTensors returns the number of tensors that the larger of the two kernels of a split reduction binds, partial
 // results included, given how many the group reads and writes.
-func (g *Group) SplitTensors(reads, writes int) int {
+func (r Rows) SplitTensors(reads, writes int) int {
 	running := 0
-	for _, m := range g.Members {
+	for _, m := range r.Members {
 		if m.Reduced {
 			running += len(m.Reduction().Accumulators(m.Node))
 		}
 	}
-	return max(reads, writes+g.rowReads()) + running
+	return max(reads, writes+r.reads()) + running
 }
 
-// rowReads counts the values that the second kernel of a split reduction reads.
-func (g *Group) rowReads() int {
+// reads counts the values that the second kernel of a split reduction reads.
+func (r Rows) reads() int {
 	seen := map[ir.Value]bool{}
-	for _, m := range g.Members {
+	for _, m := range r.Members {
 		_, scatter := m.Node.Def().Lower.(*ir.ScatterLowering)
 		if m.Reduced && !scatter {
 			continue
 		}
-		s := g.partition.spaces.of(m.Node)
+		s := r.partition.spaces.of(m.Node)
 		for _, i := range s.order {
-			if v := s.values[i]; g.member(v) == nil {
+			if v := s.values[i]; r.member(v) == nil {
 				seen[v] = true
 			}
 		}
@@ -133,7 +133,12 @@ func (g *Group) rowReads() int {
 	return len(seen)
 }
 
-// reads reports whether a group reads a value that it does not compute.
-func (g *Group) reads(v ir.Value) bool {
-	return slices.ContainsFunc(g.footprint.reads, func(u use) bool { return u.v == v })
+// isRead reports whether a group reads a value that it does not compute.
+func (f *footprint) isRead(v ir.Value) bool {
+	return slices.ContainsFunc(f.reads, func(u use) bool { return u.v == v })
+}
+
+// isKept reports whether a result of a node is needed outside the group.
+func (f *footprint) isKept(n *ir.Node) bool {
+	return slices.ContainsFunc(f.keeps, func(k use) bool { return k.v.Node() == n })
 }

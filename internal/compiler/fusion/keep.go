@@ -303,7 +303,7 @@ func (m *Group) lengthens(a, b *Group) int {
 		return 1
 	}
 	for _, k := range a.footprint.keeps {
-		if bytesOf(k.v.Type()) > p.decided.traffic.LaunchBytes && b.reads(k.v) {
+		if bytesOf(k.v.Type()) > p.decided.traffic.LaunchBytes && b.footprint.isRead(k.v) {
 			return longTimes
 		}
 	}

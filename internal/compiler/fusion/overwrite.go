@@ -23,7 +23,7 @@ func reuseBuffers(p *Partition) {
 	last := lastReads(p)
 	for i, item := range p.Items {
 		g, ok := item.(*Group)
-		if !ok || g.Kind != ReduceKind || g.RowSplits() > 1 {
+		if !ok || g.Kind != ReduceKind || g.Rows().Parts() > 1 {
 			continue
 		}
 		for _, m := range g.Members {

@@ -75,39 +75,45 @@ func lowDigit(e scalar.Expr) scalar.Expr {
 // of f32, or one of 16-bit elements.
 const minDigit = 16
 
-// RowsAreContiguous reports whether the loads of the reductions are mostly contiguous
+// Rows are a group by rows: the points of its outer coordinates, in a reduction each with all inner ones.
+type Rows struct{ *Group }
+
+// Rows returns the rows of a group.
+func (g *Group) Rows() Rows { return Rows{g} }
+
+// AreContiguous reports whether the loads of the reductions are mostly contiguous
 // along the outer coordinates, as in a sum over the first axis. Values that the group
 // computes itself do not count, because they are not loaded, nor do values that are loaded once for a row.
 // Where products use tensor cores, each value counts once, as members of a row in registers share its
 // loads, and so do stored elements.
-func (g *Group) RowsAreContiguous() bool {
+func (r Rows) AreContiguous() bool {
 	votes := 0
 	var counted []ir.Value
-	for _, m := range g.Members {
-		if !m.Reduced && !m.Pointwise(len(g.Outer)) {
+	for _, m := range r.Members {
+		if !m.Reduced && !m.Pointwise(len(r.Outer)) {
 			continue
 		}
 		if withTensorCores {
-			votes += votesOfStores(g, m) + votesOfDigits(g, m, &counted)
+			votes += votesOfStores(r.Group, m) + votesOfDigits(r.Group, m, &counted)
 		}
-		s := g.partition.spaces.of(m.Node)
+		s := r.partition.spaces.of(m.Node)
 		for _, a := range s.reads {
 			v := s.valueOf(a)
-			if g.member(v) != nil || withTensorCores && slices.Contains(counted, v) {
+			if r.member(v) != nil || withTensorCores && slices.Contains(counted, v) {
 				continue
 			}
 			size, _ := v.Shape().Size().Const()
 			for axis := len(a.at) - 1; axis >= 0; axis-- {
-				if v.Dim(axis).Is(1) || withTensorCores && !isInnermost(g.partition, v, axis) {
+				if v.Dim(axis).Is(1) || withTensorCores && !isInnermost(r.partition, v, axis) {
 					continue
 				}
 				if own, ok := s.axisOf(lowDigit(a.at[axis])); ok && m.coordOf(own) >= 0 {
-					if m.coordOf(own) < len(g.Outer) {
+					if m.coordOf(own) < len(r.Outer) {
 						votes += size
 					} else {
 						votes -= size
 					}
-					if withTensorCores && g.partition.options.TensorCores {
+					if withTensorCores && r.partition.options.TensorCores {
 						counted = append(counted, v)
 					}
 				}
@@ -121,7 +127,7 @@ func (g *Group) RowsAreContiguous() bool {
 // votesOfStores returns the elements that a member stores contiguously along the outer coordinates, negative for the inner
 // ones.
 func votesOfStores(g *Group, m *Member) int {
-	if !withTensorCores || !g.partition.options.TensorCores || m.Reduced || !g.keeps(m.Node) {
+	if !withTensorCores || !g.partition.options.TensorCores || m.Reduced || !g.footprint.isKept(m.Node) {
 		return 0
 	}
 	v := m.Node.Result(0)
@@ -145,7 +151,7 @@ func isInnermost(p *Partition, v ir.Value, axis int) bool {
 
 // Policy is the target's cost model for what is fused and what is computed again. It weighs a saved pass over
 // memory against idle processors and operations. contiguous says that adjacent rows are contiguous in memory,
-// see [Group.RowsAreContiguous].
+// see [Rows.AreContiguous].
 type Policy interface {
 	// RowSplits returns the number of workgroups to split each row of a reduction over.
 	RowSplits(rows, length int, contiguous bool) int
@@ -160,55 +166,50 @@ type Policy interface {
 	Traffic() hardware.Traffic
 }
 
-// RowSplits returns the number of workgroups that each row of a reduction is split over.
+// Parts returns the number of workgroups that each row of a reduction is split over.
 // Groups with several stages, or with results inside the rows, need whole rows. Fusion
 // asks because the partial results of a split reduction take bindings.
-func (g *Group) RowSplits() int {
-	if !g.Splits() {
+func (r Rows) Parts() int {
+	if !r.CanSplit() {
 		return 1
 	}
-	return g.partition.options.Policy.RowSplits(Product(g.Outer), Product(g.Inner), g.RowsAreContiguous())
+	return r.partition.options.Policy.RowSplits(Product(r.Outer), Product(r.Inner), r.AreContiguous())
 }
 
-// keeps reports whether a result of a node is needed outside the group.
-func (g *Group) keeps(n *ir.Node) bool {
-	return slices.ContainsFunc(g.footprint.keeps, func(k use) bool { return k.v.Node() == n })
-}
-
-// Splits reports whether the rows of a reduction can be split over workgroups.
-func (g *Group) Splits() bool {
-	levels := g.Levels()
-	for _, m := range g.Members {
-		inside := !m.Reduced && m.Pointwise(len(g.Outer))
-		if m.Reduced && levels[m] > 0 || inside && (levels[m] > 0 || g.keeps(m.Node)) {
+// CanSplit reports whether the rows of a reduction can be split over workgroups.
+func (r Rows) CanSplit() bool {
+	levels := r.Levels()
+	for _, m := range r.Members {
+		inside := !m.Reduced && m.Pointwise(len(r.Outer))
+		if m.Reduced && levels[m] > 0 || inside && (levels[m] > 0 || r.footprint.isKept(m.Node)) {
 			return false
 		}
 	}
 	return true
 }
 
-// CombineSplits returns the second step of a split reduction: the group that computes g from
+// Combine returns the second step of a split reduction: the group that computes g from
 // the partial results of the parts.
-func (g *Group) CombineSplits(parts int) *Group {
-	return &Group{Kind: ReduceKind, Outer: g.Outer, Inner: []int{parts}, Members: g.Members, partition: g.partition}
+func (r Rows) Combine(parts int) *Group {
+	return &Group{Kind: ReduceKind, Outer: r.Outer, Inner: []int{parts}, Members: r.Members, partition: r.partition}
 }
 
-// IsRowwise reports whether the group works row by row: row i (index along axis 0) of what it
+// AreIndependent reports whether the group works row by row: row i (index along axis 0) of what it
 // stores depends only on row i of the tensors for which in returns true. Coordinate 0 of
 // the group counts the rows; in is called with root tensors.
-func (g *Group) IsRowwise(in func(t *Tensor) bool) bool {
-	rows := g.Outer[0]
-	for _, m := range g.Members {
+func (r Rows) AreIndependent(in func(t *Tensor) bool) bool {
+	rows := r.Outer[0]
+	for _, m := range r.Members {
 		for _, t := range m.Store {
 			if t != nil && (len(t.Dims) == 0 || t.Dims[0] != rows || m.Coord[0] != 0) {
 				return false
 			}
 		}
-		s := g.partition.spaces.of(m.Node)
+		s := r.partition.spaces.of(m.Node)
 		for _, a := range s.reads {
 			v := s.valueOf(a)
-			t := g.partition.tensors[v]
-			if g.member(v) != nil || t == nil || !in(t.Root()) {
+			t := r.partition.tensors[v]
+			if r.member(v) != nil || t == nil || !in(t.Root()) {
 				continue
 			}
 			if len(a.at) == 0 || len(t.Dims) == 0 || t.Dims[0] != rows {
@@ -219,7 +220,7 @@ func (g *Group) IsRowwise(in func(t *Tensor) bool) bool {
 			}
 		}
 	}
-	for _, c := range g.Copies {
+	for _, c := range r.Copies {
 		if len(c.To.Dims) == 0 || c.To.Dims[0] != rows {
 			return false
 		}

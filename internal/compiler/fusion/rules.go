@@ -91,7 +91,7 @@ func mergeReductions(a, b *Group) *Group {
 	m := join(ReduceKind, a.Outer, a.Inner, a.Members, remapped(b.Members, phi))
 	if withTensorCores && !a.allowsStages() {
 		m.partition, m.footprint = a.partition, a.footprint.merged(&b.footprint)
-		if !m.Splits() {
+		if !m.Rows().CanSplit() {
 			return nil
 		}
 	}
@@ -102,7 +102,7 @@ func mergeReductions(a, b *Group) *Group {
 // compute the same number, which takes less time than another launch.
 func repeatRow(a, b *Group) *Group {
 	rows, length := Product(b.Outer), Product(b.Inner)
-	if len(a.Outer) > 0 || len(b.Outer) == 0 || !slices.Equal(a.Inner, b.Inner) || b.RowSplits() > 1 || !b.partition.options.Policy.RepeatsRow(rows, length) {
+	if len(a.Outer) > 0 || len(b.Outer) == 0 || !slices.Equal(a.Inner, b.Inner) || b.Rows().Parts() > 1 || !b.partition.options.Policy.RepeatsRow(rows, length) {
 		return nil
 	}
 	for _, k := range a.footprint.keeps {
@@ -138,7 +138,7 @@ func mergeBeforeReduce(a, b *Group) *Group {
 	}
 	m := join(ReduceKind, b.Outer, b.Inner, remapped(a.Members, back), b.Members)
 	m.partition, m.footprint = a.partition, a.footprint.merged(&b.footprint)
-	if m.RowSplits() < b.RowSplits() {
+	if m.Rows().Parts() < b.Rows().Parts() {
 		return nil // a few workgroups would do the work of many to save one read
 	}
 	return m
@@ -151,7 +151,7 @@ func isWhole(g *Group) bool {
 
 // allowsStages reports whether further stages may depend on whole rows of a reduction.
 func (g *Group) allowsStages() bool {
-	return g.partition.options.Policy.AllowsStages(Product(g.Outer), Product(g.Inner), g.RowsAreContiguous())
+	return g.partition.options.Policy.AllowsStages(Product(g.Outer), Product(g.Inner), g.Rows().AreContiguous())
 }
 
 // joinsRows reports whether a map fuses with a reduction of its rows instead of with the
@@ -178,7 +178,7 @@ func sumsRows(g *Group, n *ir.Node) bool {
 		return slices.ContainsFunc(p.decided.uses[n.ID()], func(u *ir.Node) bool { return sumsRows(g, u) })
 	}
 	r := p.groups.of[n]
-	return r.Kind == ReduceKind && !r.RowsAreContiguous() && mergeBeforeReduce(g, r) != nil
+	return r.Kind == ReduceKind && !r.Rows().AreContiguous() && mergeBeforeReduce(g, r) != nil
 }
 
 func join(kind Kind, outer, inner []int, a, b []*Member) *Group {

@@ -154,13 +154,13 @@ func (x *states) overfull(groups *groupGraph) bool {
 func updates(g *Group) bool {
 	return slices.ContainsFunc(g.footprint.keeps, func(k use) bool {
 		old, ok := g.partition.states.oldOf[k.v]
-		return ok && g.reads(old)
+		return ok && g.footprint.isRead(old)
 	})
 }
 
 // readsValue reports whether a group, or a part of it, reads a stored value.
 func readsValue(g *Group, v ir.Value) bool {
-	return slices.ContainsFunc(g.HorizontalParts(), func(part *Group) bool { return part.reads(v) })
+	return slices.ContainsFunc(g.HorizontalParts(), func(part *Group) bool { return part.footprint.isRead(v) })
 }
 
 // readsOwnElement reports whether g reads old only at the element of v that the same

@@ -38,11 +38,12 @@ type sumHoister struct {
 	hoisted        map[int]ir.Value // the addend of each hoisted carry
 	stacked        []ir.Value       // values of the body that are stacked in addition
 	outside        map[ir.Value]ir.Value
+	totals         map[ir.Value]ir.Value // the sums over all steps
 }
 
 func newSumHoister(s site) *sumHoister {
 	a, body := scanOf(s.n)
-	k := &sumHoister{site: s, a: a, body: body, port: map[ir.Value]int{}, readers: countUsers(body), hoisted: map[int]ir.Value{}}
+	k := &sumHoister{site: s, a: a, body: body, port: map[ir.Value]int{}, readers: countUsers(body), hoisted: map[int]ir.Value{}, totals: map[ir.Value]ir.Value{}}
 	for i, p := range body.Ports() {
 		k.port[p.Value] = i
 	}
@@ -67,15 +68,19 @@ func (k *sumHoister) addend(i int) ir.Value {
 
 // operands returns the values to stack so that v can be summed over all steps: the
 // operands of the products or sums (op only) that v is a linear function of. It returns
-// false if v is anything else.
-func (k *sumHoister) operands(v ir.Value, only ir.Op) ([]ir.Value, bool) {
+// false if v is anything else. seen are values that were looked at before, whose operands it leaves out.
+func (k *sumHoister) operands(v ir.Value, only ir.Op, seen map[ir.Value]bool) ([]ir.Value, bool) {
+	if seen[v] { // if it was anything else, the sum is no linear function already
+		return nil, true
+	}
+	seen[v] = true
 	n := v.Node()
 	switch n.Op() {
 	case ops.OpTranspose, ops.OpReshape, ops.OpNeg:
-		return k.operands(n.Input(0), only)
+		return k.operands(n.Input(0), only, seen)
 	case ops.OpAdd, ops.OpSub:
-		x, okX := k.operands(n.Input(0), only)
-		y, okY := k.operands(n.Input(1), only)
+		x, okX := k.operands(n.Input(0), only, seen)
+		y, okY := k.operands(n.Input(1), only, seen)
 		return slices.Concat(x, y), okX && okY
 	case only:
 		if n.Op() == ops.OpReduceSum && isLiftable(k, n.Input(0), map[ir.Value]bool{}) {
@@ -147,7 +152,7 @@ func origin(v ir.Value) ir.Value {
 // stacking more additional elements per step than it has; in a body that rematerializes
 // nothing may be stacked in addition.
 func (k *sumHoister) profitable(v ir.Value, only ir.Op) bool {
-	operands, ok := k.operands(v, only)
+	operands, ok := k.operands(v, only, map[ir.Value]bool{})
 	if !ok {
 		return false
 	}
@@ -184,7 +189,7 @@ func (k *sumHoister) isStacked(v ir.Value) bool {
 
 // stack marks the operands of a sum for stacking.
 func (k *sumHoister) stack(v ir.Value, only ir.Op) {
-	operands, _ := k.operands(v, only)
+	operands, _ := k.operands(v, only, map[ir.Value]bool{})
 	for _, x := range operands {
 		if !k.isStacked(x) {
 			k.stacked = append(k.stacked, x)
@@ -273,6 +278,13 @@ func (k *sumHoister) isHoistedAdd(n *ir.Node) bool {
 
 // total returns the sum of a value of the body over all steps.
 func (k *sumHoister) total(v ir.Value) ir.Value {
+	if _, done := k.totals[v]; !done {
+		k.totals[v] = k.addUp(v)
+	}
+	return k.totals[v]
+}
+
+func (k *sumHoister) addUp(v ir.Value) ir.Value {
 	n := v.Node()
 	in := make([]ir.Value, len(n.Inputs()))
 	switch n.Op() {

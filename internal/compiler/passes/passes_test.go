@@ -352,6 +352,30 @@ func TestSumsOfManyPathsAreHoisted(t *testing.T) {
 	}
 }
 
+// TestSumsOfManyTermsAreHoisted has a sum that adds up one product by 2^60 paths.
+func TestSumsOfManyTermsAreHoisted(t *testing.T) {
+	g, err := ir.Build("g", func(b *ir.Builder) {
+		total, _ := ops.Scan(b, ops.Loop{
+			Carries: []ir.Value{b.Input("c", ir.F32, ir.Dims(3, 3)...)},
+			Xs:      []ir.Value{b.Input("x", ir.F32, ir.Dims(5, 3, 2)...), b.Input("y", ir.F32, ir.Dims(5, 2, 3)...)},
+			Body: func(b *ir.Builder, _, carries, xs []ir.Value) (next, ys []ir.Value) {
+				v := ops.MatMul(b, xs[0], xs[1])
+				for range 60 {
+					v = ops.Add(b, v, ops.Transpose(b, v, 1, 0))
+				}
+				return []ir.Value{ops.Add(b, carries[0], v)}, nil
+			},
+		})
+		b.Output("total", total[0])
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if g, err = Run(g, Options{}); err != nil || strings.Contains(g.String(), "scan(") {
+		t.Errorf("%v: the sum is not hoisted:\n%s", err, g)
+	}
+}
+
 // TestHoistingAgainFindsOtherNames has a port with the name that the next one gets.
 func TestHoistingAgainFindsOtherNames(t *testing.T) {
 	g, err := ir.Parse(`graph "g" {

@@ -82,7 +82,7 @@ func TestConcurrentLaunchesShareNoMemory(t *testing.T) {
 
 // sharedMemory returns the pairs of values that share memory, the earlier first.
 func sharedMemory(ec *entryCompiler) (out [][2]*liveRange) {
-	lives := ec.liveRanges(ec.partition.Outputs)
+	lives := memoryPhase{ec}.liveRanges(ec.partition.Outputs)
 	for i, a := range lives {
 		for _, b := range lives[:i] {
 			x, y := ec.regions[a.t], ec.regions[b.t]

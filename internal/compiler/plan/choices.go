@@ -140,5 +140,5 @@ func (c *entryCompiler) placeTrial() error {
 			c.regions[t] = r
 		}
 	}
-	return c.placeTemps(nil)
+	return memoryPhase{c}.placeTemps(nil)
 }

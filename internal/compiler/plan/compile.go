@@ -184,12 +184,12 @@ func (c *compiler) entry(e ir.Entry) error {
 // is that of its buffer.
 func (c *entryCompiler) compile() error {
 	for _, phase := range []func() error{
-		c.schedule,  // groups → launches
-		c.placeAll,  // tensors → regions of buffers
-		c.fuseParts, // parts → launches
-		c.makeGates, // conditions → launches
-		c.addSlots,  // ports → what the host reads and writes
-		c.addSteps,  // launches → printed kernels and dispatches
+		c.schedule,              // groups → launches
+		memoryPhase{c}.placeAll, // tensors → regions of buffers
+		c.fuseParts,             // parts → launches
+		c.makeGates,             // conditions → launches
+		slotPhase{c}.addSlots,   // ports → what the host reads and writes
+		c.addSteps,              // launches → printed kernels and dispatches
 	} {
 		if err := phase(); err != nil {
 			return err

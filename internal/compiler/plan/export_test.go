@@ -72,10 +72,10 @@ func launches(m *ir.Module, t Target, pr Printer) (*entryCompiler, []Launch, Mem
 	ec := c.newEntry(m.Entries[0], p)
 	var used Memory
 	measure := func() error {
-		used.Live = maxLive(ec.liveRanges(ec.partition.Outputs))
+		used.Live = maxLive(memoryPhase{ec}.liveRanges(ec.partition.Outputs))
 		return nil
 	}
-	for _, phase := range []func() error{ec.schedule, measure, ec.placeAll, ec.fuseParts} {
+	for _, phase := range []func() error{ec.schedule, measure, memoryPhase{ec}.placeAll, ec.fuseParts} {
 		if err := phase(); err != nil {
 			return nil, nil, used, err
 		}

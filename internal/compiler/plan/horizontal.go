@@ -234,7 +234,7 @@ func (f *fuser) segments(k *segmentClass, parts []emit.Part) (emit.Launch, error
 		case horizontal.StatusBinding:
 		case horizontal.TableBinding:
 			t = tableTensor(words)
-			if err := f.placeFixedTensor(t); err != nil {
+			if err := (memoryPhase{f.entryCompiler}).placeFixedTensor(t); err != nil {
 				return l, err
 			}
 		default:

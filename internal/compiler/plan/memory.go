@@ -9,8 +9,11 @@ import (
 	"github.com/rlx-go/rlx/ir/routine"
 )
 
+// memoryPhase places the tensors of an entry.
+type memoryPhase struct{ *entryCompiler }
+
 // placeAll assigns a region to every tensor that a launch or the host accesses.
-func (c *entryCompiler) placeAll() error {
+func (c memoryPhase) placeAll() error {
 	if err := c.placeFixed(c.partition); err != nil {
 		return err
 	}
@@ -19,7 +22,7 @@ func (c *entryCompiler) placeAll() error {
 
 // placeFixed places the ports and constants of a partition and of the partitions
 // nested in it.
-func (c *entryCompiler) placeFixed(p *fusion.Partition) error {
+func (c memoryPhase) placeFixed(p *fusion.Partition) error {
 	for _, t := range p.Tensors {
 		if err := c.placeFixedTensor(t); err != nil {
 			return err
@@ -39,7 +42,7 @@ func (c *entryCompiler) placeFixed(p *fusion.Partition) error {
 
 // placeFixedTensor places a port or constant. Entries share the regions of persistent
 // ports.
-func (c *entryCompiler) placeFixedTensor(t *fusion.Tensor) (err error) {
+func (c memoryPhase) placeFixedTensor(t *fusion.Tensor) (err error) {
 	var r region
 	switch {
 	case t.Constant != nil:
@@ -79,11 +82,11 @@ type liveRange struct {
 // placeTemps places intermediate values, in order of first use. The given outputs
 // live to the end. In a loop a value that is defined outside of it is live from the
 // first to the last iteration.
-func (c *entryCompiler) placeTemps(outputs []*fusion.Tensor) error {
+func (c memoryPhase) placeTemps(outputs []*fusion.Tensor) error {
 	c.temps.reset()
 	lives := c.liveRanges(outputs)
 	if withArena && c.target.OneArena && len(lives) <= maxPacked {
-		return packTemps(c, lives)
+		return packTemps(c.entryCompiler, lives)
 	}
 	for _, l := range lives {
 		var avoid []int
@@ -104,7 +107,7 @@ func (c *entryCompiler) placeTemps(outputs []*fusion.Tensor) error {
 // maxPacked bounds the tensors that are packed in one arena, since that takes quadratic time.
 const maxPacked = 4096
 
-func (c *entryCompiler) liveRanges(outputs []*fusion.Tensor) []*liveRange {
+func (c memoryPhase) liveRanges(outputs []*fusion.Tensor) []*liveRange {
 	found := map[*fusion.Tensor]*liveRange{}
 	var order []*liveRange
 	for i, l := range c.launches {
@@ -145,7 +148,7 @@ func (c *entryCompiler) liveRanges(outputs []*fusion.Tensor) []*liveRange {
 // collective is held until the next collective, or to the end, so that launches in between do not
 // wait for it: it starts at its place in the list and may end at any time before its result is
 // read.
-func (c *entryCompiler) heldUntil(i int) int {
+func (c memoryPhase) heldUntil(i int) int {
 	if !isCollective(c.launches[i]) || len(c.launches[i].loops) > 0 {
 		return i
 	}
@@ -164,7 +167,7 @@ func isCollective(l placedLaunch) bool {
 
 // useRange extends the use of a tensor by launch i over the enclosing loops that the
 // tensor is defined outside of.
-func (c *entryCompiler) useRange(i int, t *fusion.Tensor) (from, to int) {
+func (c memoryPhase) useRange(i int, t *fusion.Tensor) (from, to int) {
 	from, to = i, i
 	for depth, r := range c.launches[i].loops {
 		if slices.ContainsFunc(r.partitions, func(p *fusion.Partition) bool { return madeInside(p, t) }) {

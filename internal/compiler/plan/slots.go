@@ -6,9 +6,12 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
+// slotPhase adds what the host reads and writes to an entry.
+type slotPhase struct{ *entryCompiler }
+
 // addSlots adds the slots of the entry: scalars, inputs, persistent ports, outputs, and lists its
 // parameters.
-func (c *entryCompiler) addSlots() error {
+func (c slotPhase) addSlots() error {
 	for i, port := range c.partition.Scalars {
 		at := WordBytes * i
 		c.entry.Scalars = append(c.entry.Scalars, c.slot(Slot{Name: port.Name, Role: Scalar, DType: port.Value.DType(), Offset: at, Bytes: WordBytes}))
@@ -40,19 +43,19 @@ func (c *entryCompiler) addSlots() error {
 	return nil
 }
 
-func (c *entryCompiler) slot(s Slot) int {
+func (c slotPhase) slot(s Slot) int {
 	c.plan.Slots = append(c.plan.Slots, s)
 	return len(c.plan.Slots) - 1
 }
 
-func (c *entryCompiler) tensorSlot(name string, role Role, t *fusion.Tensor) Slot {
+func (c slotPhase) tensorSlot(name string, role Role, t *fusion.Tensor) Slot {
 	r := c.regions[t]
 	return Slot{Name: name, Role: role, DType: t.DType, Dims: t.Dims, Buffer: r.buffer, Offset: r.offset, Bytes: align(t.Bytes(), WordBytes)}
 }
 
 // persistentSlot adds a parameter or state once for all entries. A port that is a
 // parameter of any entry is a parameter.
-func (c *entryCompiler) persistentSlot(t *fusion.Tensor) {
+func (c slotPhase) persistentSlot(t *fusion.Tensor) {
 	if _, ok := c.slots[t.Name]; ok {
 		return
 	}
@@ -66,7 +69,7 @@ func (c *entryCompiler) persistentSlot(t *fusion.Tensor) {
 }
 
 // addParams lists the parameters that the entry reads and sets.
-func (c *entryCompiler) addParams(g *ir.Graph) {
+func (c slotPhase) addParams(g *ir.Graph) {
 	read := g.ReadPorts()
 	for _, p := range g.Ports() {
 		i, ok := c.slots[p.Name]
@@ -83,7 +86,7 @@ func (c *entryCompiler) addParams(g *ir.Graph) {
 }
 
 // portSlot returns the slot of a port of the graph.
-func (c *entryCompiler) portSlot(role Role, t *fusion.Tensor) Slot {
+func (c slotPhase) portSlot(role Role, t *fusion.Tensor) Slot {
 	s := c.tensorSlot(t.Name, role, t)
 	if p, ok := c.declared.Port(t.Name); ok {
 		restoreComplex(&s, p.Value.Type())

@@ -29,6 +29,14 @@ type arrival struct {
 	value float64
 }
 
+// copies are the copies by threads that are in flight in a workgroup.
+type copies struct {
+	*machine
+	groups [][]copyGroup // by thread: groups in flight and, last, the open one
+	spare  []copyGroup   // completed groups, whose memory the next ones use
+	stored [][]place     // by thread: stores since its last proxy fence to arrays with async state
+}
+
 // The two kinds of access to an element.
 const (
 	loads  = false
@@ -58,7 +66,8 @@ func (m *machine) prepare(body []loop.Stmt) {
 			}
 		}
 	})
-	m.copies, m.stored = make([][]copyGroup, m.threads), make([][]place, m.threads)
+	m.mbarriers = mbarriers{machine: m}
+	m.copies = copies{machine: m, groups: make([][]copyGroup, m.threads), stored: make([][]place, m.threads)}
 }
 
 // resetAsync resets the asynchronous state for a new workgroup.
@@ -68,16 +77,14 @@ func (m *machine) resetAsync() {
 	}
 	m.part, m.whole.batches, m.whole.since = m.whole, nil, m.epoch
 	clear(m.whole.held)
-	m.newBarriers()
-	for t := range m.copies {
-		m.copies[t], m.stored[t] = append(m.copies[t][:0], copyGroup{}), m.stored[t][:0]
-	}
+	m.mbarriers.reset()
+	m.copies.reset()
 }
 
 // checkSettled fails if an operation is in flight at the end of a workgroup.
 func (m *machine) checkSettled() {
 	m.at = "the end"
-	for t, groups := range m.copies {
+	for t, groups := range m.copies.groups {
 		for _, g := range groups {
 			if len(g) > 0 {
 				m.fail(Unfinished, int32(t), g[0].to.a.Name, g[0].to.elem, 0)
@@ -87,7 +94,7 @@ func (m *machine) checkSettled() {
 	if b := m.whole.batches; len(b) > 0 {
 		m.fail(Unfinished, 0, b[0].names[0], 0, 0)
 	}
-	for _, row := range m.mbarriers {
+	for _, row := range m.mbarriers.rows {
 		for _, b := range row {
 			if len(b.copies) > 0 {
 				m.fail(Unfinished, 0, b.copies[0].to.a.Name, b.copies[0].to.elem, 0)
@@ -96,24 +103,60 @@ func (m *machine) checkSettled() {
 	}
 }
 
-// noteAsync records a synchronous access of thread t to an element and reports whether it is
+// reset discards the groups of the workgroup before, and opens one for each thread.
+func (c *copies) reset() {
+	for t := range c.groups {
+		c.groups[t], c.stored[t] = append(c.groups[t][:0], copyGroup{}), c.stored[t][:0]
+	}
+}
+
+// note records a synchronous access of thread t to an element and reports whether it is
 // allowed.
-func (m *machine) noteAsync(a *array, elem int, t int32, write bool) bool {
+func (c *copies) note(a *array, elem int, t int32, write bool) bool {
 	s := &a.async[elem]
 	if s.inFlight || write && s.reading > 0 {
-		m.fail(Unfinished, t, a.Name, elem, 0)
+		c.fail(Unfinished, t, a.Name, elem, 0)
 		return false
 	}
 	if write && !s.stored {
 		s.stored = true
-		m.stored[t] = append(m.stored[t], place{a, elem})
+		c.stored[t] = append(c.stored[t], place{a, elem})
 	}
 	return true
 }
 
+// asyncCompiler translates copies and multiply-adds that run beside the threads, and what these wait for.
+type asyncCompiler struct{ *compiler }
+
+func (c asyncCompiler) stmt(s loop.Stmt) {
+	m := c.m
+	switch s := s.(type) {
+	case *loop.CopyAsync:
+		c.copyAsync(s)
+	case *loop.CopyTMA:
+		c.copyTMA(s)
+	case *loop.Arrive:
+		c.arriveAt(s)
+	case *loop.Await:
+		c.await(s)
+	case *loop.Roles:
+		c.roles(s)
+	case *loop.CopyCommit:
+		c.add(m.copies.commit)
+	case *loop.CopyWait:
+		c.add(func(active []int32) { m.copies.complete(active, s.Pending) })
+	case *loop.ProxyFence:
+		c.add(m.copies.fence)
+	case *loop.Mma:
+		c.mma(s)
+	case *loop.MmaWait:
+		c.mmaWait(s)
+	}
+}
+
 // copyAsync reads the values at once and writes them when the thread has waited. It is a fault
 // if memory changes in between.
-func (c *compiler) copyAsync(s *loop.CopyAsync) {
+func (c asyncCompiler) copyAsync(s *loop.CopyAsync) {
 	m, to, from := c.m, c.m.arrays[s.To], c.m.arrays[s.From]
 	toAt, fromAt, valid := c.expr(s.ToAt), c.expr(s.FromAt), column{}
 	if s.Valid != nil {
@@ -133,7 +176,7 @@ func (c *compiler) copyAsync(s *loop.CopyAsync) {
 				if here {
 					x.from = place{from, int(fromAt.i[t]) + i}
 				}
-				if !m.begin(x, t) {
+				if !m.copies.begin(x, t) {
 					return
 				}
 			}
@@ -156,68 +199,68 @@ func (m *machine) aligned(a *array, at int64, count int, t int32) bool {
 
 // begin adds an element to the thread's open group. It checks the write for races now and
 // again on arrival.
-func (m *machine) begin(x arrival, t int32) bool {
+func (c *copies) begin(x arrival, t int32) bool {
 	if x.from.a != nil {
-		if !m.noteRead(x.from.a, x.from.elem, t) {
+		if !c.noteRead(x.from.a, x.from.elem, t) {
 			return false
 		}
 		x.value = x.from.number()
 	}
-	if !m.noteWrite(x.to.a, x.to.elem, t) {
+	if !c.noteWrite(x.to.a, x.to.elem, t) {
 		return false
 	}
 	x.to.a.async[x.to.elem].inFlight = true
-	g := &m.copies[t][len(m.copies[t])-1]
+	g := &c.groups[t][len(c.groups[t])-1]
 	*g = append(*g, x)
 	return true
 }
 
-func (m *machine) commit(active []int32) {
+func (c *copies) commit(active []int32) {
 	for _, t := range active {
 		open := copyGroup{}
-		if last := len(m.spare) - 1; last >= 0 {
-			open, m.spare = m.spare[last], m.spare[:last]
+		if last := len(c.spare) - 1; last >= 0 {
+			open, c.spare = c.spare[last], c.spare[:last]
 		}
-		m.copies[t] = append(m.copies[t], open)
+		c.groups[t] = append(c.groups[t], open)
 	}
 }
 
-// completeCopies completes all but the last pending groups of each thread.
-func (m *machine) completeCopies(active []int32, pending int) {
+// complete completes all but the last pending groups of each thread.
+func (c *copies) complete(active []int32, pending int) {
 	for _, t := range active {
-		for len(m.copies[t])-1 > pending {
-			g := m.copies[t][0]
-			m.copies[t] = append(m.copies[t][:0], m.copies[t][1:]...)
+		for len(c.groups[t])-1 > pending {
+			g := c.groups[t][0]
+			c.groups[t] = append(c.groups[t][:0], c.groups[t][1:]...)
 			for _, x := range g {
-				if !m.arrive(x, t) {
+				if !c.arrive(x, t) {
 					return
 				}
 			}
-			m.spare = append(m.spare, g[:0])
+			c.spare = append(c.spare, g[:0])
 		}
 	}
 }
 
 // arrive writes an element of a completed copy.
-func (m *machine) arrive(x arrival, t int32) bool {
+func (c *copies) arrive(x arrival, t int32) bool {
 	if x.from.a != nil && math.Float64bits(x.from.number()) != math.Float64bits(x.value) {
-		m.fail(Unfinished, t, x.from.a.Name, x.from.elem, 0)
+		c.fail(Unfinished, t, x.from.a.Name, x.from.elem, 0)
 		return false
 	}
 	x.to.a.async[x.to.elem].inFlight = false
-	if !m.noteWrite(x.to.a, x.to.elem, t) {
+	if !c.noteWrite(x.to.a, x.to.elem, t) {
 		return false
 	}
 	x.to.a.own.setNumber(x.to.elem, x.value)
 	return true
 }
 
-func (m *machine) fence(active []int32) {
+func (c *copies) fence(active []int32) {
 	for _, t := range active {
-		for _, p := range m.stored[t] {
+		for _, p := range c.stored[t] {
 			p.a.async[p.elem].stored = false
 		}
-		m.stored[t] = m.stored[t][:0]
+		c.stored[t] = c.stored[t][:0]
 	}
 }
 

@@ -13,24 +13,42 @@ type fragment struct {
 
 const fragmentElems = loop.FragmentSize * loop.FragmentSize
 
-// defineFragment creates a fragment.
-func (c *compiler) defineFragment(name string, t dtype.DType) *fragment {
-	f := &fragment{typ: t, elems: make([][]float64, c.m.k.Subgroups())}
+// fragments translates the statements on fragments.
+type fragments struct {
+	*compiler
+	named map[string]*fragment // those defined so far; the checker has verified their scopes
+}
+
+// stmt translates a statement and returns the names it brings into scope.
+func (fs *fragments) stmt(s loop.Stmt) []string {
+	switch s := s.(type) {
+	case *loop.FragmentZero:
+		return fs.zero(s)
+	case *loop.FragmentLoad:
+		return fs.read(s)
+	case *loop.FragmentMulAdd:
+		fs.mulAdd(s)
+	case *loop.FragmentStore:
+		fs.write(s)
+	}
+	return nil
+}
+
+// create creates a fragment.
+func (fs *fragments) create(name string, t dtype.DType) *fragment {
+	f := &fragment{typ: t, elems: make([][]float64, fs.m.k.Subgroups())}
 	for i := range f.elems {
 		f.elems[i] = make([]float64, fragmentElems)
 	}
-	if c.fragments == nil {
-		c.fragments = map[string]*fragment{}
-	}
-	c.fragments[name] = f
+	fs.named[name] = f
 	return f
 }
 
 // eachSubgroup runs f for each subgroup and its first thread; all threads of the workgroup must
 // be active.
-func (c *compiler) eachSubgroup(f func(subgroup int, thread int32)) {
-	m := c.m
-	c.add(func(active []int32) {
+func (fs *fragments) eachSubgroup(f func(subgroup int, thread int32)) {
+	m := fs.m
+	fs.add(func(active []int32) {
 		if !m.converged(active) {
 			return
 		}
@@ -40,38 +58,38 @@ func (c *compiler) eachSubgroup(f func(subgroup int, thread int32)) {
 	})
 }
 
-func (c *compiler) fragmentZero(s *loop.FragmentZero) []string {
-	f := c.defineFragment(s.Name, dtype.F32)
-	c.eachSubgroup(func(i int, _ int32) { clear(f.elems[i]) })
+func (fs *fragments) zero(s *loop.FragmentZero) []string {
+	f := fs.create(s.Name, dtype.F32)
+	fs.eachSubgroup(func(i int, _ int32) { clear(f.elems[i]) })
 	return []string{s.Name}
 }
 
-// fragmentAt returns the index of the first element of a fragment, which must be uniform in the
+// firstAt returns the index of the first element of a fragment, which must be uniform in the
 // subgroup.
-func (m *machine) fragmentAt(a *array, at column, thread int32) (first int64, ok bool) {
+func (fs *fragments) firstAt(a *array, at column, thread int32) (first int64, ok bool) {
 	first = at.i[thread]
-	for t := thread; t < thread+int32(m.lanes); t++ {
+	for t := thread; t < thread+int32(fs.m.lanes); t++ {
 		if at.i[t] != first {
-			m.fail(Misaligned, t, a.Name, int(at.i[t]), 0)
+			fs.m.fail(Misaligned, t, a.Name, int(at.i[t]), 0)
 			return 0, false
 		}
 	}
 	return first, true
 }
 
-func (c *compiler) fragmentLoad(s *loop.FragmentLoad) []string {
-	a, at, m := c.m.arrays[s.Array], c.expr(s.At), c.m
-	f := c.defineFragment(s.Name, a.DType)
+func (fs *fragments) read(s *loop.FragmentLoad) []string {
+	a, at, m := fs.m.arrays[s.Array], fs.expr(s.At), fs.m
+	f := fs.create(s.Name, a.DType)
 	row, column := int64(s.Stride), int64(1)
 	if s.Transposed {
 		row, column = column, row
 	}
 	value := newColumn(a.DType, m.threads)
-	c.eachSubgroup(func(i int, thread int32) {
-		first, ok := m.fragmentAt(a, at, thread)
+	fs.eachSubgroup(func(i int, thread int32) {
+		first, ok := fs.firstAt(a, at, thread)
 		for j := 0; j < fragmentElems && ok; j++ {
 			elem := m.index(a, first+int64(j/loop.FragmentSize)*row+int64(j%loop.FragmentSize)*column, thread)
-			if ok = elem >= 0 && m.noteReadOf(a, elem, thread); ok {
+			if ok = elem >= 0 && fs.noteRead(a, elem, thread); ok {
 				a.get(elem, thread, value)
 				f.elems[i][j] = value.f[thread]
 			}
@@ -80,9 +98,9 @@ func (c *compiler) fragmentLoad(s *loop.FragmentLoad) []string {
 	return []string{s.Name}
 }
 
-// noteReadOf is noteRead for an element that any thread of a subgroup may read.
-func (m *machine) noteReadOf(a *array, elem int, thread int32) bool {
-	if !m.noteRead(a, elem, thread) {
+// noteRead is [machine.noteRead] for an element that any thread of a subgroup may read.
+func (fs *fragments) noteRead(a *array, elem int, thread int32) bool {
+	if !fs.m.noteRead(a, elem, thread) {
 		return false
 	}
 	for i := range a.unit {
@@ -91,11 +109,11 @@ func (m *machine) noteReadOf(a *array, elem int, thread int32) bool {
 	return true
 }
 
-// fragmentMulAdd rounds each product and sum to f32, in the order of the contracted axis.
+// mulAdd rounds each product and sum to f32, in the order of the contracted axis.
 // Devices may sum in another order.
-func (c *compiler) fragmentMulAdd(s *loop.FragmentMulAdd) {
-	sum, x, y := c.fragments[s.Sum], c.fragments[s.A], c.fragments[s.B]
-	c.eachSubgroup(func(i int, _ int32) {
+func (fs *fragments) mulAdd(s *loop.FragmentMulAdd) {
+	sum, x, y := fs.named[s.Sum], fs.named[s.A], fs.named[s.B]
+	fs.eachSubgroup(func(i int, _ int32) {
 		for r := range loop.FragmentSize {
 			for col := range loop.FragmentSize {
 				acc := sum.elems[i][r*loop.FragmentSize+col]
@@ -108,11 +126,11 @@ func (c *compiler) fragmentMulAdd(s *loop.FragmentMulAdd) {
 	})
 }
 
-func (c *compiler) fragmentStore(s *loop.FragmentStore) {
-	a, at, m, f := c.m.arrays[s.Array], c.expr(s.At), c.m, c.fragments[s.Name]
+func (fs *fragments) write(s *loop.FragmentStore) {
+	a, at, m, f := fs.m.arrays[s.Array], fs.expr(s.At), fs.m, fs.named[s.Name]
 	value := newColumn(a.DType, m.threads)
-	c.eachSubgroup(func(i int, thread int32) {
-		first, ok := m.fragmentAt(a, at, thread)
+	fs.eachSubgroup(func(i int, thread int32) {
+		first, ok := fs.firstAt(a, at, thread)
 		for j := 0; j < fragmentElems && ok; j++ {
 			// Which thread stores an element is unspecified, so no thread may access it
 			// without a barrier: vary the thread.

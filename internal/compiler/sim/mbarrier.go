@@ -29,28 +29,34 @@ func barriersOf(k *loop.Kernel) int {
 	return n
 }
 
-// newBarriers creates the mbarriers of a workgroup.
-func (m *machine) newBarriers() {
-	m.mbarriers = m.mbarriers[:0]
+// mbarriers are those of a workgroup, by the numbers of the kernel's.
+type mbarriers struct {
+	*machine
+	rows [][]*mbarrier
+}
+
+// reset creates the mbarriers of a workgroup.
+func (bs *mbarriers) reset() {
+	bs.rows = bs.rows[:0]
 	number := 0
-	for _, b := range m.k.Mbarriers {
+	for _, b := range bs.k.Mbarriers {
 		row := make([]*mbarrier, b.Len)
 		for i := range row {
 			row[i] = &mbarrier{name: b.Name, index: i, warps: b.Warps, landing: int32(firstCopy - number)}
 			number++
 		}
-		m.mbarriers = append(m.mbarriers, row)
+		bs.rows = append(bs.rows, row)
 	}
 }
 
-// barrierAt returns the mbarrier that all threads of the part name, if it exists.
-func (m *machine) barrierAt(number int, at column, active []int32) (*mbarrier, bool) {
-	if !m.converged(active) {
+// find returns the mbarrier that all threads of the part name, if it exists.
+func (bs *mbarriers) find(number int, at column, active []int32) (*mbarrier, bool) {
+	if !bs.converged(active) {
 		return nil, false
 	}
-	i, row := at.i[active[0]], m.mbarriers[number]
+	i, row := at.i[active[0]], bs.rows[number]
 	if i < 0 || i >= int64(len(row)) {
-		m.fail(OutOfBounds, active[0], m.k.Mbarriers[number].Name, int(i), 0)
+		bs.fail(OutOfBounds, active[0], bs.k.Mbarriers[number].Name, int(i), 0)
 		return nil, false
 	}
 	return row[i], true
@@ -68,10 +74,10 @@ func join(a, b []uint32) []uint32 {
 }
 
 // arriveAt counts the arriving warps. What they did happens before the end of the phase.
-func (c *compiler) arriveAt(s *loop.Arrive) {
+func (c asyncCompiler) arriveAt(s *loop.Arrive) {
 	m, at := c.m, c.expr(s.At)
 	c.add(func(active []int32) {
-		b, ok := m.barrierAt(s.Mbarrier, at, active)
+		b, ok := m.mbarriers.find(s.Mbarrier, at, active)
 		if !ok {
 			return
 		}
@@ -83,34 +89,34 @@ func (c *compiler) arriveAt(s *loop.Arrive) {
 		b.arrived[m.part.number] = m.epoch
 		m.epoch++
 		if b.here == b.warps {
-			m.endPhase(b, active[0])
+			m.mbarriers.endPhase(b, active[0])
 		}
 	})
 }
 
 // endPhase writes the copied elements; they need not be visible earlier.
-func (m *machine) endPhase(b *mbarrier, t int32) {
+func (bs *mbarriers) endPhase(b *mbarrier, t int32) {
 	for _, x := range b.copies {
 		x.to.a.async[x.to.elem].inFlight = false
 		if x.from.a != nil && math.Float64bits(x.from.number()) != math.Float64bits(x.value) {
-			m.fail(Unfinished, t, x.from.a.Name, x.from.elem, 0)
+			bs.fail(Unfinished, t, x.from.a.Name, x.from.elem, 0)
 			return
 		}
 		cell := &x.to.a.cells[x.to.elem]
-		cell.writeEpoch, cell.writer, cell.writeGroup = m.epoch, b.landing, m.group
+		cell.writeEpoch, cell.writer, cell.writeGroup = bs.epoch, b.landing, bs.group
 		x.to.a.own.setNumber(x.to.elem, x.value)
 	}
-	b.arrived[m.roleOf(b.landing)] = m.epoch
+	b.arrived[bs.roleOf(b.landing)] = bs.epoch
 	b.clock = join(b.clock, b.arrived)
-	m.epoch++
+	bs.epoch++
 	b.copies, b.here, b.completed = b.copies[:0], 0, b.completed+1
 }
 
 // await suspends the role until a phase is complete.
-func (c *compiler) await(s *loop.Await) {
+func (c asyncCompiler) await(s *loop.Await) {
 	m, at, phase := c.m, c.expr(s.At), c.expr(s.Phase)
 	c.add(func(active []int32) {
-		b, ok := m.barrierAt(s.Mbarrier, at, active)
+		b, ok := m.mbarriers.find(s.Mbarrier, at, active)
 		if !ok {
 			return
 		}
@@ -133,7 +139,7 @@ func (c *compiler) await(s *loop.Await) {
 }
 
 // copyTMA starts a copy: values are read at once and written when the phase ends.
-func (c *compiler) copyTMA(s *loop.CopyTMA) {
+func (c asyncCompiler) copyTMA(s *loop.CopyTMA) {
 	m, to := c.m, c.m.arrays[s.To]
 	view := &m.k.TensorMaps[s.Map]
 	from := m.arrays[view.Array]
@@ -146,7 +152,7 @@ func (c *compiler) copyTMA(s *loop.CopyTMA) {
 		offset[i] = c.expr(e)
 	}
 	c.add(func(active []int32) {
-		b, ok := m.barrierAt(s.Mbarrier, at, active)
+		b, ok := m.mbarriers.find(s.Mbarrier, at, active)
 		if !ok {
 			return
 		}
@@ -171,7 +177,7 @@ func (c *compiler) copyTMA(s *loop.CopyTMA) {
 			if inside {
 				x.from = place{from, elem}
 			}
-			if !m.beginBox(&x, t) {
+			if !m.mbarriers.begin(&x, t) {
 				return
 			}
 			b.copies = append(b.copies, x)
@@ -224,10 +230,10 @@ func pixelElement(view *loop.TensorMap, origin, offset []column, i int, t int32)
 	return elem, inside
 }
 
-// beginBox checks that an element may be written from now on.
-func (m *machine) beginBox(x *arrival, t int32) bool {
+// begin checks that an element may be written from now on.
+func (bs *mbarriers) begin(x *arrival, t int32) bool {
 	if x.from.a != nil {
-		if !m.noteRead(x.from.a, x.from.elem, t) {
+		if !bs.noteRead(x.from.a, x.from.elem, t) {
 			return false
 		}
 		x.value = x.from.number()
@@ -235,11 +241,11 @@ func (m *machine) beginBox(x *arrival, t int32) bool {
 	s, c := &x.to.a.async[x.to.elem], &x.to.a.cells[x.to.elem]
 	switch {
 	case s.inFlight || s.reading > 0:
-		m.fail(Unfinished, t, x.to.a.Name, x.to.elem, 0)
-	case !m.happenedBefore(c.writeEpoch, c.writer, t):
-		m.fail(Race, t, x.to.a.Name, x.to.elem, otherThread(c.writer))
-	case !m.happenedBefore(c.readEpoch, c.reader, t):
-		m.fail(Race, t, x.to.a.Name, x.to.elem, otherThread(c.reader))
+		bs.fail(Unfinished, t, x.to.a.Name, x.to.elem, 0)
+	case !bs.happenedBefore(c.writeEpoch, c.writer, t):
+		bs.fail(Race, t, x.to.a.Name, x.to.elem, otherThread(c.writer))
+	case !bs.happenedBefore(c.readEpoch, c.reader, t):
+		bs.fail(Race, t, x.to.a.Name, x.to.elem, otherThread(c.reader))
 	default:
 		s.inFlight = true
 		return true

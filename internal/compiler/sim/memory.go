@@ -148,7 +148,7 @@ func (m *machine) noteRead(a *array, elem int, t int32) bool {
 		m.fail(Uninitialised, t, a.Name, elem, 0)
 		return false
 	}
-	if a.async != nil && !m.noteAsync(a, elem, t, loads) {
+	if a.async != nil && !m.copies.note(a, elem, t, loads) {
 		return false
 	}
 	if a.cells == nil {
@@ -190,7 +190,7 @@ func (m *machine) noteWrite(a *array, elem int, t int32) bool {
 	if a.filled != nil {
 		a.filled[elem+int(t)*a.perLane] = m.first
 	}
-	if a.async != nil && !m.noteAsync(a, elem, t, stores) {
+	if a.async != nil && !m.copies.note(a, elem, t, stores) {
 		return false
 	}
 	if a.cells == nil {

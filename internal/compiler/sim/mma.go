@@ -35,7 +35,7 @@ func (c *compiler) free(name string) {
 }
 
 // mma computes the products at once, since their operands must not be accessed before the wait.
-func (c *compiler) mma(s *loop.Mma) {
+func (c asyncCompiler) mma(s *loop.Mma) {
 	m := c.m
 	run := make([]func(group int) []tileRead, len(s.Terms))
 	var names []string
@@ -67,7 +67,7 @@ func (c *compiler) mma(s *loop.Mma) {
 	})
 }
 
-func (c *compiler) mmaWait(s *loop.MmaWait) {
+func (c asyncCompiler) mmaWait(s *loop.MmaWait) {
 	m := c.m
 	c.add(func(active []int32) {
 		if !m.converged(active) {
@@ -104,7 +104,7 @@ func (m *machine) finish(pending int) {
 
 // term returns a function that computes one multiply-add of a warp group and returns the tiles it
 // read.
-func (c *compiler) term(a loop.MmaShape, t loop.MmaTerm) func(group int) []tileRead {
+func (c asyncCompiler) term(a loop.MmaShape, t loop.MmaTerm) func(group int) []tileRead {
 	m := c.m
 	sums := make([]column, len(t.Sums))
 	for i, name := range t.Sums {
@@ -194,7 +194,7 @@ func operandBits(t dtype.DType, x float64) float64 {
 
 // tile returns a function that reads an operand from shared memory for the warp group with the
 // given first thread: for each free position the elements along k.
-func (c *compiler) tile(a loop.MmaShape, t loop.Tile, free int) func(first int32, out []float64) []tileRead {
+func (c asyncCompiler) tile(a loop.MmaShape, t loop.Tile, free int) func(first int32, out []float64) []tileRead {
 	m, array, at, depth := c.m, c.m.arrays[t.Array], c.expr(t.At), a.K()
 	offsets := make([]int, free*depth)
 	for i := range offsets {

@@ -28,6 +28,14 @@ type part struct {
 	at      string
 }
 
+// clocks order the accesses of a workgroup in time.
+type clocks struct {
+	epoch        uint32 // interval between barriers, unique over all workgroups
+	whole, part  *part  // the workgroup, and the part of it that is running
+	roles        []*part
+	roleOfThread []int32
+}
+
 // several is the accessor of a cell that several threads have accessed. A role or the copies of
 // an mbarrier have accessors of their own.
 const several = -1
@@ -35,11 +43,11 @@ const several = -1
 func severalOf(role int) int32 { return int32(-2 - role) }
 
 // severalHere returns the accessor for several threads of the part.
-func (m *machine) severalHere() int32 {
-	if m.part.clock == nil {
+func (k *clocks) severalHere() int32 {
+	if k.part.clock == nil {
 		return several
 	}
-	return severalOf(m.part.number)
+	return severalOf(k.part.number)
 }
 
 // firstCopy is the writer id of copies to the first mbarrier; the others count down from it.
@@ -47,23 +55,23 @@ const firstCopy = -100
 
 // happenedBefore reports whether an access at a time happened before the next access of thread t.
 // It is short, so that it is compiled in line.
-func (m *machine) happenedBefore(time uint32, who, t int32) bool {
-	p := m.part
-	return p.clock == nil && time < p.since || p.ordered(m, time, who, t)
+func (k *clocks) happenedBefore(time uint32, who, t int32) bool {
+	p := k.part
+	return p.clock == nil && time < p.since || p.ordered(k, time, who, t)
 }
 
-// ordered is [machine.happenedBefore] for a kernel of several roles, or since the last barrier.
-func (p *part) ordered(m *machine, time uint32, who, t int32) bool {
+// ordered is [clocks.happenedBefore] for a kernel of several roles, or since the last barrier.
+func (p *part) ordered(k *clocks, time uint32, who, t int32) bool {
 	if p.clock == nil {
 		return time < p.since || who == t
 	}
-	switch role := m.roleOf(who); {
+	switch role := k.roleOf(who); {
 	case role == p.number:
 		return time < p.since || who == t
 	case role >= 0:
 		return time <= p.clock[role]
 	}
-	for role, seen := range p.clock[:len(m.roles)] {
+	for role, seen := range p.clock[:len(k.roles)] {
 		if role == p.number && time >= p.since || role != p.number && time > seen {
 			return false
 		}
@@ -75,29 +83,29 @@ func (p *part) ordered(m *machine, time uint32, who, t int32) bool {
 func otherThread(who int32) int { return int(max(who, several)) }
 
 // roleOf returns the component of [part.clock] for an accessor, -1 for threads of any role.
-func (m *machine) roleOf(who int32) int {
+func (k *clocks) roleOf(who int32) int {
 	switch {
 	case who >= 0:
-		return int(m.roleOfThread[who])
+		return int(k.roleOfThread[who])
 	case who <= firstCopy:
-		return len(m.roles) + int(firstCopy-who)
+		return len(k.roles) + int(firstCopy-who)
 	}
 	return int(-2 - who) // several is -1
 }
 
 // reads records a read by thread t, or by several threads of the part.
-func (m *machine) reads(c *cell, t int32) {
+func (k *clocks) reads(c *cell, t int32) {
 	switch {
-	case m.happenedBefore(c.readEpoch, c.reader, t):
+	case k.happenedBefore(c.readEpoch, c.reader, t):
 		c.reader = t
-	case m.part.clock == nil:
+	case k.part.clock == nil:
 		c.reader = several
-	case m.roleOf(c.reader) == m.part.number:
-		c.reader = severalOf(m.part.number)
+	case k.roleOf(c.reader) == k.part.number:
+		c.reader = severalOf(k.part.number)
 	default:
 		c.reader = several
 	}
-	c.readEpoch = m.epoch
+	c.readEpoch = k.epoch
 }
 
 // converged reports whether all threads of the part are active.
@@ -112,7 +120,7 @@ func (m *machine) converged(active []int32) bool {
 }
 
 // roles runs the bodies of roles as coroutines, each until it waits for an mbarrier.
-func (c *compiler) roles(s *loop.Roles) {
+func (c asyncCompiler) roles(s *loop.Roles) {
 	m := c.m
 	bodies := make([]step, len(s.List))
 	for i, r := range s.List {

@@ -109,6 +109,7 @@ type step func(active []int32)
 
 // machine is the state of the running workgroup.
 type machine struct {
+	clocks
 	k       *loop.Kernel
 	threads int
 	all     []int32 // every thread
@@ -119,19 +120,12 @@ type machine struct {
 	lanes   int // subgroup size
 
 	group int32  // linear index of the workgroup, plus 1
-	epoch uint32 // interval between barriers, unique over all workgroups
 	first uint32 // the workgroup's first epoch
 	at    string // path of the current statement
 	fault *Fault
 
-	copies [][]copyGroup // by thread: groups in flight and, last, the open one
-	spare  []copyGroup   // completed groups, whose memory the next ones use
-	stored [][]place     // by thread: stores since its last proxy fence to arrays with async state
-
-	whole, part  *part // the workgroup, and the part of it that is running
-	roles        []*part
-	roleOfThread []int32
-	mbarriers    [][]*mbarrier
+	copies    copies
+	mbarriers mbarriers
 }
 
 func (m *machine) launchError(format string, args ...any) error {

@@ -12,10 +12,11 @@ import (
 type compiler struct {
 	m     *machine
 	scope map[string]column
-	// fragments are those defined so far; the checker has verified their scopes.
-	fragments map[string]*fragment
-	path      []string
-	err       error
+	path  []string
+	err   error
+
+	fragments fragments
+	async     asyncCompiler
 
 	// Temporary columns are reused by the next statement.
 	temps [2][]column // floats, others
@@ -53,7 +54,9 @@ func newCompiler(k *loop.Kernel) *compiler {
 	}
 	m.whole = &part{all: m.all}
 	m.prepare(k.Body)
-	return &compiler{m: m, scope: map[string]column{}, fixed: map[constant]column{}, variables: map[string]bool{}}
+	c := &compiler{m: m, scope: map[string]column{}, fixed: map[constant]column{}, variables: map[string]bool{}}
+	c.fragments, c.async = fragments{c, map[string]*fragment{}}, asyncCompiler{c}
+	return c
 }
 
 // block compiles a sequence of statements.
@@ -167,43 +170,10 @@ func (c *compiler) stmt(s loop.Stmt) []string {
 		c.pack(s, low, high)
 	case *loop.Shuffle:
 		return c.shuffle(s)
+	case *loop.FragmentZero, *loop.FragmentLoad, *loop.FragmentMulAdd, *loop.FragmentStore:
+		return c.fragments.stmt(s)
 	default:
-		return c.mmaStmt(s)
-	}
-	return nil
-}
-
-// mmaStmt is stmt for fragments of matrices, and for copies and multiply-adds that run beside the threads.
-func (c *compiler) mmaStmt(s loop.Stmt) []string {
-	switch s := s.(type) {
-	case *loop.FragmentZero:
-		return c.fragmentZero(s)
-	case *loop.FragmentLoad:
-		return c.fragmentLoad(s)
-	case *loop.FragmentMulAdd:
-		c.fragmentMulAdd(s)
-	case *loop.FragmentStore:
-		c.fragmentStore(s)
-	case *loop.CopyAsync:
-		c.copyAsync(s)
-	case *loop.CopyTMA:
-		c.copyTMA(s)
-	case *loop.Arrive:
-		c.arriveAt(s)
-	case *loop.Await:
-		c.await(s)
-	case *loop.Roles:
-		c.roles(s)
-	case *loop.CopyCommit:
-		c.add(c.m.commit)
-	case *loop.CopyWait:
-		c.add(func(active []int32) { c.m.completeCopies(active, s.Pending) })
-	case *loop.ProxyFence:
-		c.add(c.m.fence)
-	case *loop.Mma:
-		c.mma(s)
-	case *loop.MmaWait:
-		c.mmaWait(s)
+		c.async.stmt(s)
 	}
 	return nil
 }

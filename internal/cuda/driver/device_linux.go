@@ -79,7 +79,7 @@ func (d *Device) open(ordinal int) (err error) {
 		return err
 	}
 	d.loadProducts()
-	d.findSolver()
+	d.solvers.find(d.library.environment, d.Compiler.version/1000)
 	return l.check("cuDevicePrimaryCtxRetain", C.rlx_retain(d.c))
 }
 

@@ -44,7 +44,7 @@ func (d *Device) NewMultiplier() (*Multiplier, error) {
 	}
 	m := &Multiplier{device: d, products: map[routine.Product]*Product{}}
 	var handle C.rlx_handle
-	err := d.checkProducts("cublasLtCreate", C.rlx_blas_create(d.blas, d.c, &handle))
+	err := m.check("cublasLtCreate", C.rlx_blas_create(d.blas, d.c, &handle))
 	if errors.Is(err, ErrNoAlgorithm) {
 		d.Products = ""
 		return nil, nil // as if it were not installed
@@ -67,7 +67,7 @@ func (m *Multiplier) Product(p routine.Product) (*Product, error) {
 	r, name := noted(func(call **C.char) C.int { return C.rlx_product_make(d.blas, m.handle, d.c, &s, made.c, call) })
 	if r != 0 {
 		C.free(unsafe.Pointer(made.c))
-		return nil, d.checkProducts(name, r)
+		return nil, m.check(name, r)
 	}
 	m.products[p] = made
 	return made, nil
@@ -128,18 +128,18 @@ func (s *Stream) Multiply(p *Product, arrays []Ptr) error {
 	p.by.mu.Lock()
 	defer p.by.mu.Unlock()
 	d := s.device
-	return d.checkProducts("cublasLtMatmul", C.rlx_product_run(d.blas, p.by.handle, d.c, p.c,
+	return p.by.check("cublasLtMatmul", C.rlx_product_run(d.blas, p.by.handle, d.c, p.c,
 		C.rlx_ptr(arrays[1]), C.rlx_ptr(arrays[0]), C.rlx_ptr(arrays[2]), C.rlx_ptr(arrays[3]), bias, added, s.handle))
 }
 
-// checkProducts converts a status of cuBLASLt to an error: [ErrNoAlgorithm] if it does not
+// check converts a status of cuBLASLt to an error: [ErrNoAlgorithm] if it does not
 // support the product or the device.
-func (d *Device) checkProducts(call string, code C.int) error {
+func (m *Multiplier) check(call string, code C.int) error {
 	if code == 0 {
 		return nil
 	}
 	if code == C.rlx_no_algorithm || code == notSupported || code == archMismatch {
 		return ErrNoAlgorithm
 	}
-	return &Error{Call: call, Code: int(code), Name: C.GoString(C.rlx_blas_status(d.blas, code))}
+	return &Error{Call: call, Code: int(code), Name: C.GoString(C.rlx_blas_status(m.device.blas, code))}
 }

@@ -31,16 +31,15 @@ type solverLibrary struct {
 	solver *C.rlx_solver // nil if it cannot be loaded
 }
 
-// findSolver finds cuSOLVER of the compiler's major version. Its own is one less: that of CUDA 13 is 12.
-func (d *Device) findSolver() {
-	e := d.library.environment
-	name := fmt.Sprintf("libcusolver.so.%d", d.Compiler.version/1000-1)
+// find finds cuSOLVER of the compiler's major version of CUDA. Its own is one less: that of CUDA 13 is 12.
+func (s *solverLibrary) find(e environment, version int) {
+	name := fmt.Sprintf("libcusolver.so.%d", version-1)
 	for _, dir := range libraryDirs(e) {
 		if dir == "" {
 			continue
 		}
 		if found := e.glob(filepath.Join(dir, name)); len(found) > 0 {
-			d.solvers.path = found[0]
+			s.path = found[0]
 			return
 		}
 	}
@@ -82,7 +81,7 @@ func (d *Device) NewSolver() (*Solver, error) {
 	}
 	s := &Solver{device: d}
 	var handle, params C.rlx_handle
-	err := d.solve(func(call **C.char) C.int { return C.rlx_solver_create(library, d.c, &handle, &params, call) })
+	err := s.run(func(call **C.char) C.int { return C.rlx_solver_create(library, d.c, &handle, &params, call) })
 	s.handle, s.params = handle, params
 	if err != nil {
 		return nil, errors.Join(err, s.Release())
@@ -99,7 +98,7 @@ func (s *Solver) Factor(r routine.Factor) (*Factor, error) {
 		rows: C.int64_t(r.Rows), columns: C.int64_t(r.Cols), element: C.int64_t(r.DType.Size()),
 	}
 	d := s.device
-	err := d.solve(func(call **C.char) C.int {
+	err := s.run(func(call **C.char) C.int {
 		return C.rlx_factor_size(d.solvers.solver, d.c, s.handle, s.params, f.c, call)
 	})
 	if err == nil && int(f.c.workspace) > r.Workspace {
@@ -116,7 +115,7 @@ var realTypes = map[dtype.DType]C.int{dtype.F32: 0, dtype.F64: 1}
 func (s *Stream) Factor(f *Factor, arrays []Ptr) error {
 	n := len(arrays)
 	d := s.device
-	return d.solve(func(call **C.char) C.int {
+	return f.by.run(func(call **C.char) C.int {
 		return C.rlx_factor_run(d.solvers.solver, d.c, f.by.handle, f.by.params, f.c,
 			C.rlx_ptr(arrays[0]), C.rlx_ptr(arrays[1]), C.rlx_ptr(arrays[n-2]), C.rlx_ptr(arrays[n-1]), s.handle, call)
 	})
@@ -129,7 +128,7 @@ func (s *Solver) Release() error {
 		C.free(unsafe.Pointer(f.c))
 	}
 	d := s.device
-	return d.solve(func(call **C.char) C.int {
+	return s.run(func(call **C.char) C.int {
 		return C.rlx_solver_destroy(d.solvers.solver, d.c, s.handle, s.params, call)
 	})
 }
@@ -137,12 +136,12 @@ func (s *Solver) Release() error {
 // Numbers of cusolver_common.h: an architecture or a type that the library does not support.
 var solverLacks = []C.int{4, 8, 9}
 
-// solve makes calls of the library and converts a status to an error.
-func (d *Device) solve(run func(call **C.char) C.int) error {
-	code, name := noted(run)
+// run makes calls of the library and converts a status to an error.
+func (s *Solver) run(calls func(call **C.char) C.int) error {
+	code, name := noted(calls)
 	switch {
 	case !strings.HasPrefix(name, "cusolver"):
-		return d.check(name, code)
+		return s.device.check(name, code)
 	case code == 0:
 		return nil
 	case slices.Contains(solverLacks, code):

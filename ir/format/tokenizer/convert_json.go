@@ -23,10 +23,11 @@ func ToJSON(f *gguf.File) (text, config []byte, err error) {
 		model, _ := f.Text(metadataPrefix + "model")
 		return nil, nil, ir.Errorf(ir.ErrUnsupported, "%smodel is %.50q; those of gpt2 and llama are written as tokenizer.json", metadataPrefix, model)
 	}
-	doc := object{"version": "1.0", "truncation": nil, "padding": nil, "added_tokens": t.addedJSON(f), "post_processor": t.templateJSON()}
+	w := jsonWriter{t}
+	doc := object{"version": "1.0", "truncation": nil, "padding": nil, "added_tokens": w.added(f), "post_processor": w.template()}
 	model := object{
 		"type": "BPE", "dropout": nil, "unk_token": nil, "continuing_subword_prefix": nil, "end_of_word_suffix": nil,
-		"fuse_unk": b.fuseUnk, "byte_fallback": b.bytes != nil, "ignore_merges": b.wholeWords, "vocab": b.vocab, "merges": t.mergesJSON(b),
+		"fuse_unk": b.fuseUnk, "byte_fallback": b.bytes != nil, "ignore_merges": b.wholeWords, "vocab": b.vocab, "merges": w.merges(b),
 	}
 	if b.unk >= 0 {
 		model["unk_token"] = t.tokens[b.unk]
@@ -49,34 +50,37 @@ func ToJSON(f *gguf.File) (text, config []byte, err error) {
 	if same, err := sameTokens(t, read); err != nil || !same {
 		return nil, nil, ir.Errorf(ir.ErrUnsupported, "tokenizer.json would have other tokens for a text: %v", err)
 	}
-	config, err = t.configJSON()
+	config, err = w.config()
 	return text, config, err
 }
 
-// mergesJSON lists the merges.
-func (t *Tokenizer) mergesJSON(b *bpe) [][2]string {
+// jsonWriter writes the parts of a tokenizer in the format of tokenizer.json.
+type jsonWriter struct{ of *Tokenizer }
+
+// merges lists the merges.
+func (w jsonWriter) merges(b *bpe) [][2]string {
 	out := [][2]string{}
 	for _, p := range b.ranked() {
-		out = append(out, [2]string{t.tokens[p.left], t.tokens[p.right]})
+		out = append(out, [2]string{w.of.tokens[p.left], w.of.tokens[p.right]})
 	}
 	return out
 }
 
-// addedJSON lists the tokens that are found in a text as they are.
-func (t *Tokenizer) addedJSON(f *gguf.File) []addedToken {
+// added lists the tokens that are found in a text as they are.
+func (w jsonWriter) added(f *gguf.File) []addedToken {
 	out := []addedToken{}
 	types, _ := f.Value(metadataPrefix + "token_type").([]int32)
 	for id, kind := range types {
 		if special := kind == typeControl || kind == typeUnknown; special || kind == typeUserDefined {
-			out = append(out, addedToken{ID: int32(id), Content: t.tokens[id], Special: special})
+			out = append(out, addedToken{ID: int32(id), Content: w.of.tokens[id], Special: special})
 		}
 	}
 	return out
 }
 
-// templateJSON is the template of one text and of a pair.
-func (t *Tokenizer) templateJSON() any {
-	parts, ok := t.template.(partsTemplate)
+// template is the template of one text and of a pair.
+func (w jsonWriter) template() any {
+	parts, ok := w.of.template.(partsTemplate)
 	if !ok || len(parts.one) == 1 {
 		return nil
 	}
@@ -89,7 +93,7 @@ func (t *Tokenizer) templateJSON() any {
 				continue
 			}
 			for _, id := range p.ids {
-				token := t.tokens[id]
+				token := w.of.tokens[id]
 				tokens[token] = object{"id": token, "ids": []int32{id}, "tokens": []string{token}}
 				out = append(out, object{"SpecialToken": object{"id": token, "type_id": p.type_}})
 			}
@@ -128,16 +132,16 @@ func spaceMarksJSON(doc object, prefix bool) {
 	doc["decoder"] = object{"type": "Sequence", "decoders": decoders}
 }
 
-// configJSON is tokenizer_config.json: the special tokens and the chat template.
-func (t *Tokenizer) configJSON() ([]byte, error) {
+// config is tokenizer_config.json: the special tokens and the chat template.
+func (w jsonWriter) config() ([]byte, error) {
 	all := object{"tokenizer_class": "PreTrainedTokenizerFast"}
 	for _, role := range []string{"bos", "eos", "unk", "pad"} {
-		if id, ok := t.special[role]; ok {
-			all[role+"_token"] = t.tokens[id]
+		if id, ok := w.of.special[role]; ok {
+			all[role+"_token"] = w.of.tokens[id]
 		}
 	}
-	if t.chat != "" {
-		all["chat_template"] = t.chat
+	if w.of.chat != "" {
+		all["chat_template"] = w.of.chat
 	}
 	text, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {

@@ -145,7 +145,7 @@ func newTileEmitter(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, t t
 	for i := range te.side {
 		te.side[i].kFast = te.contiguousAlongK(&te.side[i])
 		// The whole kernel sees an array as vectors, or as scalars.
-		whole := g.SoleOperand(c, i, te.out.batch)
+		whole := c.SoleOperand(g, i, te.out.batch)
 		te.side[i].vectors = whole != nil && whole.Len()%4 == 0
 	}
 	te.core = te

@@ -322,7 +322,7 @@ func (p *persistent) inRows(x *rowPart) bool {
 			return false
 		}
 	}
-	return x.row == nil || x.g.IsRowwise(func(t *fusion.Tensor) bool { return p.written[t.ID] != nil || p.kept[t.ID] != nil })
+	return x.row == nil || x.g.Rows().AreIndependent(func(t *fusion.Tensor) bool { return p.written[t.ID] != nil || p.kept[t.ID] != nil })
 }
 
 // writePoints writes the work of a workgroup for a part: a point per thread at a time.

@@ -24,7 +24,7 @@ var VectorPerThread = emit.Schedule{Family: emit.Columns, Lanes: 1, Rows: emit.G
 func canShareThread(e *emit.Emitter, g *fusion.Group) bool {
 	n, length := len(g.Outer), fusion.Product(g.Inner)
 	return emit.WithMma && e.Caps.Dialect == dtype.CUDA && n > 0 && g.Outer[n-1]%emit.VectorWidth == 0 &&
-		length <= maxAdjacentLength && length*emit.VectorWidth*max(g.Weight(), 1) <= maxAdjacentWeight && g.Splits() && g.RowsAreContiguous()
+		length <= maxAdjacentLength && length*emit.VectorWidth*max(g.Weight(), 1) <= maxAdjacentWeight && g.Rows().CanSplit() && g.Rows().AreContiguous()
 }
 
 // shareThread returns the schedule of a vector of adjacent rows per thread where these fill the

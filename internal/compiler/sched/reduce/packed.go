@@ -98,7 +98,7 @@ type rowLoop struct {
 func isPacked(e *emit.Emitter, g *fusion.Group) bool {
 	d := e.Caps.Dialect
 	if d != dtype.CUDA && d != dtype.WGSL || e.Caps.Lanes() != loop.Warp || e.Long || len(g.Inner) != 1 || len(g.Outer) == 0 ||
-		g.Inner[0] < minPackedLength || !g.Splits() {
+		g.Inner[0] < minPackedLength || !g.Rows().CanSplit() {
 		return false
 	}
 	bytes := func(t *fusion.Tensor) bool {

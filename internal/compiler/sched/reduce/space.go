@@ -66,7 +66,7 @@ func (w *Space) usual() emit.Schedule {
 	if alone := RowPerThread(w.Group); emit.CostlyBarriers(w.e.Caps) && w.cost(alone) < w.cost(s) {
 		return alone
 	}
-	s.Split = evenParts(w.e, w.Group, s, w.Group.RowSplits())
+	s.Split = evenParts(w.e, w.Group, s, w.Group.Rows().Parts())
 	if emit.WithMma && w.e.Caps.Dialect == dtype.CUDA {
 		s = w.fewerLanes(s)
 	}
@@ -170,7 +170,7 @@ func (w *Space) Fits(s emit.Schedule) bool {
 // bindings.
 func (w *Space) splits() bool {
 	g := w.Group
-	return g.Splits() && g.SplitTensors(len(g.Reads()), len(g.Writes())) <= w.e.Caps.Tensors()
+	return g.Rows().CanSplit() && g.Rows().SplitTensors(len(g.Reads()), len(g.Writes())) <= w.e.Caps.Tensors()
 }
 
 // cost estimates the time to read the rows, and of a tree with a barrier per level over the
@@ -187,7 +187,7 @@ func (w *Space) cost(s emit.Schedule) float64 {
 	load.Sectors = load.Bytes
 	if short := min(s.Lanes, length); s.Family == emit.Rows && short < emit.SectorElements {
 		load.Sectors *= float64(emit.SectorElements) / float64(short)
-	} else if s.Family == emit.Rows && w.Group.RowsAreContiguous() {
+	} else if s.Family == emit.Rows && w.Group.Rows().AreContiguous() {
 		load.Sectors *= emit.SectorElements
 	}
 	d := w.e.Caps.Profile()
@@ -285,7 +285,7 @@ const (
 // shapeRows picks the threads of a reduction: neighbouring threads read neighbouring elements,
 // and short rows share a workgroup.
 func shapeRows(e *emit.Emitter, g *fusion.Group) emit.Schedule {
-	if !g.RowsAreContiguous() {
+	if !g.Rows().AreContiguous() {
 		return shapeWholeRows(e, g)
 	}
 	if s, ok := shareThread(e, g); ok {
@@ -298,7 +298,7 @@ func shapeRows(e *emit.Emitter, g *fusion.Group) emit.Schedule {
 // thread.
 func shapeContiguous(e *emit.Emitter, g *fusion.Group) emit.Schedule {
 	columns := shapeColumns(e, fusion.Product(g.Outer), fusion.Product(g.Inner))
-	if g.Splits() {
+	if g.Rows().CanSplit() {
 		return columns
 	}
 	rows, w := shapeWholeRows(e, g), NewSpace(e, g)
@@ -331,7 +331,7 @@ func shapeWholeRows(e *emit.Emitter, g *fusion.Group) emit.Schedule {
 // while fewer rows at a time in wider workgroups stay cached.
 func exceedsCache(e *emit.Emitter, g *fusion.Group, lanes int) bool {
 	length := fusion.Product(g.Inner)
-	if g.Splits() || emit.CeilDiv(length, lanes) <= maxUnrolled {
+	if g.Rows().CanSplit() || emit.CeilDiv(length, lanes) <= maxUnrolled {
 		return false
 	}
 	row := 0

@@ -133,7 +133,7 @@ func shapeParts(e *emit.Emitter, rows, parts int) emit.Schedule {
 
 // CombineParts combines the partial results of each row and finishes the group.
 func CombineParts(e *emit.Emitter, g *fusion.Group, parts int, partials []*fusion.Tensor) emit.Launch {
-	whole := g.CombineSplits(parts)
+	whole := g.Rows().Combine(parts)
 	shape := rowLayoutOf(e.Caps, shapeParts(e, fusion.Product(g.Outer), parts), whole)
 	r := newRowEmitter(e, whole, shape, e.LinearGroup(emit.CeilDiv(fusion.Product(g.Outer), shape.rows)))
 	members := r.membersAt(0, true)

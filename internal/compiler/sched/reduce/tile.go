@@ -32,7 +32,7 @@ const (
 // CUDA only: elsewhere it is not measured.
 func tileOf(e *emit.Emitter, g *fusion.Group) (best tile, ok bool) {
 	last := len(g.Outer) - 1
-	if !emit.WithMma || e.Caps.Dialect != dtype.CUDA || last < 1 || g.Outer[last]%emit.VectorWidth != 0 || !g.Splits() || !g.RowsAreContiguous() || !isWindowed(g) {
+	if !emit.WithMma || e.Caps.Dialect != dtype.CUDA || last < 1 || g.Outer[last]%emit.VectorWidth != 0 || !g.Rows().CanSplit() || !g.Rows().AreContiguous() || !isWindowed(g) {
 		return tile{}, false
 	}
 	points := largestDivisor(lastSize(g.Inner), maxTilePoints)

@@ -24,7 +24,7 @@ const (
 // of f32 are blocked by the given number of terms.
 func (s *serial) reduce(g *fusion.Group, block int) {
 	code, points := g.Code(), fusion.Product(g.Inner)
-	columns := len(code.Outer) > 0 && SizeOf(code.Outer[len(code.Outer)-1:]) >= vectorLanes && g.RowsAreContiguous()
+	columns := len(code.Outer) > 0 && SizeOf(code.Outer[len(code.Outer)-1:]) >= vectorLanes && g.Rows().AreContiguous()
 	if columns && points > 0 && s.columns(code, block) {
 		return
 	}

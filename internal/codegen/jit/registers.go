@@ -4,6 +4,8 @@ package jit
 
 import (
 	"math"
+
+	"github.com/rlx-go/rlx/internal/codegen/asm"
 )
 
 // file is a register file.
@@ -123,66 +125,113 @@ func (a *allocator) release(v Value) {
 	}
 }
 
+// registers writes instructions, and has the registers of the current step's operands.
+type registers struct {
+	asm.Encoder
+	allocator
+	work  *step
+	width int   // lanes of a vector
+	temps []int // temporary registers of the current step
+}
+
+// begin frees all registers and slots for the values of a kernel.
+func (rs *registers) begin(k *Kernel) {
+	rs.width = k.Width()
+	rs.allocator = allocator{move: rs.spill, slotCount: rs.slotCount}
+	for s := range rs.slotCount {
+		rs.slots = append(rs.slots, s)
+	}
+	rs.reset()
+	rs.locations = make([]location, len(k.types))
+	for v, t := range k.types {
+		rs.locations[v] = location{reg: none, slot: none, masked: rs.masks(t)}
+	}
+}
+
+// enter loads the operands of a step that were spilled.
+func (rs *registers) enter(s *step) {
+	rs.work = s
+	for _, a := range s.args {
+		if !a.constant {
+			rs.reload(a.value)
+		}
+	}
+}
+
+// exit frees the temporary registers of a step, and those of values that no later one reads.
+func (rs *registers) exit(s *step) {
+	rs.vector.free = append(rs.vector.free, rs.temps...)
+	rs.temps = rs.temps[:0]
+	for _, a := range s.args {
+		if !a.constant {
+			rs.release(a.value)
+		}
+	}
+	if s.dst != noValue {
+		rs.release(s.dst) // if nothing reads it
+	}
+}
+
 // busy reports whether the current step uses a value.
-func (g *generator) busy(v Value) bool {
-	for _, a := range g.work.args {
+func (rs *registers) busy(v Value) bool {
+	for _, a := range rs.work.args {
 		if !a.constant && a.value == v {
 			return true
 		}
 	}
-	return v == g.work.dst
+	return v == rs.work.dst
 }
 
 // reload moves a spilled value to a register.
-func (g *generator) reload(v Value) {
-	p := &g.locations[v]
+func (rs *registers) reload(v Value) {
+	p := &rs.locations[v]
 	if p.reg != none {
 		return
 	}
-	g.assign(v, g.reg(g.file(p), g.busy))
-	g.spill(p, false)
+	rs.assign(v, rs.reg(rs.file(p), rs.busy))
+	rs.spill(p, false)
 }
 
 // dest allocates the register of the current step's result.
-func (g *generator) dest() int {
-	s := g.work
-	p := &g.locations[s.dst]
-	g.assign(s.dst, g.reg(g.file(p), g.busy))
+func (rs *registers) dest() int {
+	s := rs.work
+	p := &rs.locations[s.dst]
+	rs.assign(s.dst, rs.reg(rs.file(p), rs.busy))
 	return p.reg
 }
 
 // temp allocates a vector register for the current step.
-func (g *generator) temp() int {
-	r := g.reg(&g.vector, g.busy)
-	g.temps = append(g.temps, r)
+func (rs *registers) temp() int {
+	r := rs.reg(&rs.vector, rs.busy)
+	rs.temps = append(rs.temps, r)
 	return r
 }
 
 // in returns the register of an argument; a constant is loaded into a temporary one.
-func (g *generator) in(a argument) int {
+func (rs *registers) in(a argument) int {
 	if !a.constant {
-		return g.locations[a.value].reg
+		return rs.locations[a.value].reg
 	}
-	r := g.temp()
-	g.splatBits(r, a.bits)
+	r := rs.temp()
+	rs.splatBits(r, a.bits)
 	return r
 }
 
 // dies reports whether the current step is an argument's last use.
-func (g *generator) dies(a argument) bool {
+func (rs *registers) dies(a argument) bool {
 	if a.constant {
 		return false
 	}
-	p := &g.locations[a.value]
-	return !p.pinned && p.nextUse(g.now) == math.MaxInt
+	p := &rs.locations[a.value]
+	return !p.pinned && p.nextUse(rs.now) == math.MaxInt
 }
 
 // takeOver assigns the register of a dying argument to the result.
-func (g *generator) takeOver(a argument) int {
-	p := &g.locations[a.value]
+func (rs *registers) takeOver(a argument) int {
+	p := &rs.locations[a.value]
 	r := p.reg
-	delete(g.file(p).holds, r)
+	delete(rs.file(p).holds, r)
 	p.reg = none
-	g.assign(g.work.dst, r)
+	rs.assign(rs.work.dst, r)
 	return r
 }

@@ -6,5 +6,5 @@ func HasShifts() bool { return false }
 
 func hasRuns() bool { return false }
 
-func (g *generator) loadRuns(*step)  {}
-func (g *generator) storeRuns(*step) {}
+func (m *memory) loadRuns(*step)  {}
+func (m *memory) storeRuns(*step) {}
