@@ -3,8 +3,8 @@
 //
 //   RLX_PLANS=build/families RLX_DAWN_BACKEND=default node js/bench/h200/families.mjs [NAME]...
 //
-// Prints the milliseconds of a step, the median of five turns, and its dispatches. RLX_STEPS steps (16) share one
-// submission.
+// Prints the milliseconds of a step, the median of five turns, those that this process computes meanwhile, and the
+// dispatches of a step. RLX_STEPS steps (16) share one submission.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -33,16 +33,18 @@ async function time(name) {
   };
   await run(1);
   const opened = performance.now() - begun, count = Math.max(1, Math.ceil(shortest / together / await run(1))), times = [];
+  const before = process.cpuUsage();
   for (let i = 0; i < turns; i++) times.push(await run(count));
+  const { user, system } = process.cpuUsage(before), host = (user + system) / 1000 / turns / count / together;
   const { steps } = program.plan.entries.find((entry) => entry.name === 'step');
   program.close();
-  return { ms: times.sort((a, b) => a - b)[turns >> 1], dispatches: dispatchesOf(steps), opened };
+  return { host, ms: times.sort((a, b) => a - b)[turns >> 1], dispatches: dispatchesOf(steps), opened };
 }
 
 for (const name of names) {
   try {
-    const { ms, dispatches, opened } = await time(name);
-    console.log(`${name.padEnd(30)} ${ms.toFixed(3).padStart(9)} ms ${String(dispatches).padStart(6)} dispatches, opened in ${(opened / 1000).toFixed(1)} s`);
+    const { ms, host, dispatches, opened } = await time(name);
+    console.log(`${name.padEnd(30)} ${ms.toFixed(3).padStart(9)} ms ${host.toFixed(3).padStart(9)} of the processor ${String(dispatches).padStart(6)} dispatches, opened in ${(opened / 1000).toFixed(1)} s`);
   } catch (error) {
     console.log(`${name.padEnd(30)} ${error.message}`);
   }
