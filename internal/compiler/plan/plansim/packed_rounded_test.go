@@ -61,4 +61,144 @@ func dotsOf(k *loop.Kernel) (n int) {
 	return n
 }
 
-var _ = []any{plan.WebGPU, emit.PackedRows, hardware.Unknown, math.Abs}
+// TestRoundedRowsOfSeveralProducts has two products of a normalised row, for rows that no workgroup shares, of which threads
+// have one part or several, whether activations are vectors or not, and in one kernel.
+func TestRoundedRowsOfSeveralProducts(t *testing.T) {
+	for _, c := range []struct {
+		format                 string
+		rows, elements, before int
+	}{{"q4_0", 7, 768, 0}, {"q8_0", 64, 768, 0}, {"q4_k", 64, 7680, 0}, {"q8_0", 5, 768, 1}, {"q4_1", 66, 7680, 1}} {
+		if testing.Short() && c.rows*c.elements > 7*768 {
+			continue
+		}
+		rng := rand.New(rand.NewPCG(3, 4))
+		gate, up := packedRandom(rng, c.format, c.rows, c.elements), packedRandom(rng, c.format, c.rows, c.elements)
+		g := schedtest.Build(t, func(b *ir.Builder) {
+			x := ops.SliceAxis(b, b.Input("x", ir.F32, ir.Dims(1, c.before+c.elements)...), 1, ir.N(c.before), ir.N(c.elements))
+			x = ops.Mul(b, x, b.Input("scale", ir.F32, ir.N(c.elements)))
+			times := func(name string) ir.Value {
+				return ops.QuantizedMatMul8(b, x, b.Param(name, ir.U8, ir.Dims(gate.Dims...)...), c.format)
+			}
+			b.Output("y", ops.Mul(b, ops.Silu(b, times("gate")), times("up")))
+		})
+		if kernels := schedtest.Kernels(t, g, schedtest.Hopper()); len(kernels) != 1 || dotsOf(kernels[0]) == 0 {
+			t.Errorf("%v: %d kernels", c, len(kernels))
+		}
+		inputs := map[string]*ir.Array{"x": normal(rng, 1, c.before+c.elements), "scale": normal(rng, c.elements), "gate": gate, "up": up}
+		checkPacked(t, g, schedtest.Hopper(), inputs)
+	}
+}
+
+// TestRoundedCandidatesAreRight runs every schedule that is worth measuring.
+func TestRoundedCandidatesAreRight(t *testing.T) {
+	for _, format := range []string{"q4_0", "q8_0", "q6_k"} {
+		if testing.Short() && format != "q4_0" {
+			continue
+		}
+		t.Run(format, func(t *testing.T) {
+			rng := rand.New(rand.NewPCG(5, 6))
+			const rows, elements = 12, 512
+			w := packedRandom(rng, format, rows, elements)
+			inputs := map[string]*ir.Array{"x": normal(rng, 1, elements), "w": w, "residual": normal(rng, 1, rows)}
+			g := roundedProduct(t, format, w, elements)
+			target, packed := schedtest.Hopper(), 0
+			target.Device = hardware.Unknown()
+			target.Device.Launch = 1e-6 // so that no group is too small for a choice
+			for _, c := range schedtest.Choices(t, g, target) {
+				for _, r := range c.Candidates {
+					if r.Family == emit.PackedRows {
+						packed++
+					}
+					forced := schedtest.Forced(t, g, target, func(o *plan.Choice) (emit.Schedule, bool) { return r.Schedule, o.Key == c.Key })
+					checkPacked(t, g, forced, inputs)
+				}
+			}
+			if packed < 4 {
+				t.Errorf("%d candidates read words", packed)
+			}
+		})
+	}
+}
+
+// TestRoundedRowsOfAnyScale has blocks of zeros, of large, small and subnormal numbers, of ties, and with infinities and
+// NaN: results are those of the definition, within the error of a sum in f32.
+func TestRoundedRowsOfAnyScale(t *testing.T) {
+	const rows, elements = 4, 512
+	for name, block := range map[string]func(i int, x float64) float64{
+		"zeros":     func(int, float64) float64 { return 0 },
+		"large":     func(_ int, x float64) float64 { return 1e34 * x },
+		"small":     func(_ int, x float64) float64 { return 1e-30 * x },
+		"least":     func(_ int, x float64) float64 { return 1e-36 * x },
+		"subnormal": func(_ int, x float64) float64 { return 2e-43 * x },
+		"ties":      func(i int, _ float64) float64 { return 6 * (float64(i%32) - 15.5) * 127 / (15.5 * 6) },
+		"infinite":  func(i int, x float64) float64 { return []float64{x, math.Inf(1)}[i/7%2] },
+		"NaN":       func(i int, x float64) float64 { return []float64{x, math.NaN()}[i/31%2] },
+	} {
+		for _, format := range []string{"q4_0", "q8_0"} {
+			rng := rand.New(rand.NewPCG(7, 8))
+			w, x := packedRandom(rng, format, rows, elements), normal(rng, 1, elements)
+			for i := range x.F {
+				x.F[i] = block(i, x.F[i])
+				if i >= 32 && (name == "infinite" || name == "NaN") {
+					x.F[i] = float64(i)
+				}
+			}
+			x.Round()
+			g := schedtest.Build(t, func(b *ir.Builder) {
+				b.Output("y", ops.QuantizedMatMul8(b, b.Input("x", ir.F32, ir.Dims(1, elements)...), b.Param("w", ir.U8, ir.Dims(w.Dims...)...), format))
+			})
+			checkRounded(t, name+" "+format, g, format, x, w)
+		}
+	}
+}
+
+// checkRounded compares the results of a product with those of the definition, which it sums up in f64: the reference
+// implementation rounds each product.
+func checkRounded(t *testing.T, name string, g *ir.Graph, format string, x, w *ir.Array) {
+	t.Helper()
+	weights, err := ir.Eval(schedtest.Build(t, func(b *ir.Builder) {
+		b.Output("w", ops.Dequantize(b, b.Input("w", ir.U8, ir.Dims(w.Dims...)...), format, ir.F32))
+	}), map[string]*ir.Array{"w": w}, ir.EvalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	inputs := map[string]*ir.Array{"x": x, "w": w}
+	s := opened(t, schedtest.Hopper(), g)
+	if err := s.SetStates(g, inputs); err != nil {
+		t.Fatal(err)
+	}
+	got, err := s.RunGraph("run", g, inputs)
+	if err != nil {
+		t.Fatal(err)
+	}
+	rounded := roundedRow(x.F)
+	for i, y := range got[0].F {
+		want, all := 0., 0.
+		for k, r := range rounded {
+			product := r * weights[0].F[i*len(rounded)+k]
+			want, all = want+product, all+math.Abs(product)
+		}
+		if math.IsNaN(y) != math.IsNaN(want) || math.Abs(y-want) > 1e-6*all+1e-44 {
+			t.Errorf("%s: element %d is %v, not %v", name, i, y, want)
+		}
+	}
+}
+
+// roundedRow rounds blocks of 32 to multiples of their largest magnitude divided by 127, all in f32.
+func roundedRow(x []float64) (out []float64) {
+	for block := range slices.Chunk(x, 32) {
+		largest := float32(0)
+		for _, v := range block {
+			largest = max(largest, float32(math.Abs(v)))
+		}
+		step := largest / 127
+		if step == 0 {
+			step = 1
+		}
+		for _, v := range block {
+			q := math.RoundToEven(float64(float32(v) / step))
+			out = append(out, float64(float32(min(max(q, -127), 127))*step))
+		}
+	}
+	return out
+}

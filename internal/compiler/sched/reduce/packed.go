@@ -308,11 +308,10 @@ func sliceCost(e *emit.Emitter, g *fusion.Group, split rowSlice) (float64, bool)
 	}
 	perSlice := float64(bytes) / float64(fusion.Product(g.Outer)) / float64(g.Inner[0]/split.elements()) / float64(len(p.members))
 	const schedulers, line = 4, 128
-	issue := float64(ops) / schedulers
 	if emit.WithMma && p.rounding != nil {
-		issue /= 2 // loads bound products of integers: the others are issued meanwhile
+		return integerCost(ops, loads) / float64(elements), true
 	}
-	return (issue + float64(loads)*(1+loop.Warp*perSlice/line)) / float64(elements), true
+	return (float64(ops)/schedulers + float64(loads)*(1+loop.Warp*perSlice/line)) / float64(elements), true
 }
 
 func newPackedRows(e *emit.Emitter, g *fusion.Group, split rowSlice) *packedRows {
@@ -359,6 +358,9 @@ func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load activa
 	atOnce := min(packedAtOnce, s.Rows)
 	if len(p.members) > 1 {
 		atOnce = min(atOnce, 2)
+	}
+	if emit.WithMma && p.rounding != nil {
+		atOnce = integerRows(p, s, len(p.slice))
 	}
 	warps := s.Lanes / loop.Warp
 	parts, numbers := p.partsOf(p.members, s.Rows*warps), p.partsOf(p.numbers, warps)

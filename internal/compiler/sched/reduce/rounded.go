@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir"
@@ -149,60 +150,110 @@ func (a *rounding) divide(s rowSlice) bool {
 	return emit.PowerOfTwo(a.lanes) == a.lanes
 }
 
-// Steps beyond these bounds are scaled by this factor, so that their inverses are normal numbers.
+// integerCost is [sliceCost] for products of integers: of the time on an H200, load instructions take most, whatever lines they
+// touch, and eight others are issued in that of one.
+func integerCost(ops, loads int) float64 { return float64(ops)/8 + float64(loads) }
+
+// wordsAhead are the registers of a thread that hold loads of an iteration ahead: with 256 threads of two workgroups, more
+// than an H200 needs in flight to read at full speed.
+const wordsAhead = 48
+
+// integerRows returns how many rows are loaded at once: as many as registers hold, in two iterations or more.
+func integerRows(p *packedRows, s emit.Schedule, turns int) int {
+	words, rows := turns*wordsOf(p), 1
+	for 2*rows*words <= wordsAhead && 4*rows <= s.Rows && s.Rows%(2*rows) == 0 && 2*rows <= loop.Warp {
+		rows *= 2
+	}
+	return rows
+}
+
+// wordsOf returns the loads of a slice of one row, of all members.
+func wordsOf(p *packedRows) (loads int) {
+	q := newPackedRows(p.Sibling(), p.g, p.split)
+	q.first = scalar.NewVar("first", ir.I32, 0, int64(fusion.Product(p.g.Outer)-1))
+	slice := scalar.NewVar("slice", ir.I32, 0, int64(p.g.Inner[0]/p.split.elements()-1))
+	for _, m := range q.members {
+		if terms, ok := q.terms(m, q.first, slice); ok {
+			q.weights.inWords(terms)
+		}
+	}
+	for _, s := range q.Body {
+		loop.EachNode(s, func(n scalar.Expr) {
+			if n.Op == scalar.OpLoad {
+				loads++
+			}
+		})
+	}
+	return loads
+}
+
+// Steps below 2^−smallStep are scaled by 2^stepFactor, so that their inverses are normal numbers.
 const (
-	stepBound  = 60
+	smallStep  = 100
 	stepFactor = 64
 )
 
 // roundActivations rounds the activations of the thread. The quotient x/step is that of a division: the product of x
 // with the inverse of the step, corrected by its error (Markstein, Computation of elementary functions on the IBM RISC
-// System/6000 processor).
+// System/6000 processor). It is at most 127 and a little, except where the step is subnormal.
 func roundActivations(p *packedRows) {
 	a, f := p.rounding, func(x float64) scalar.Expr { return scalar.Const(ir.F32, x) }
 	for t, own := range p.x {
-		var steps, scales, divisors, inverses []scalar.Expr
+		whole := make([]scalar.Expr, len(own))
+		var steps []scalar.Expr
 		for b := range a.blocks {
 			largest := p.r.let("largest", largestOf(p, t, b))
 			step := p.r.let("step", scalar.Substitute(a.step, func(n scalar.Expr) (scalar.Expr, bool) {
 				return largest, n.Op == scalar.OpVar && n.Name == a.variable
 			}))
-			up, down := scalar.Lt(step, f(math.Ldexp(1, -stepBound))), scalar.Gt(step, f(math.Ldexp(1, stepBound)))
-			scale := p.r.let("scale", scalar.Select(up, f(math.Ldexp(1, stepFactor)), scalar.Select(down, f(math.Ldexp(1, -stepFactor)), f(1))))
-			divisor := p.r.let("divisor", scalar.Mul(step, scale))
 			// The product of an infinite step with 0 is not a number, that with another integer must not be one either.
 			steps = append(steps, p.r.let("step", scalar.Select(scalar.IsFinite(step), step, f(math.NaN()))))
-			scales, divisors = append(scales, scale), append(divisors, divisor)
-			inverses = append(inverses, p.r.let("inverse", scalar.Div(f(1), divisor)))
+			inverse := p.r.let("inverse", scalar.Div(f(1), step))
+			for i, x := range own {
+				if a.of[i] == b {
+					whole[i] = p.Var("whole", scalar.Add(quotient(p, x, step, inverse), f(wholeFloat)))
+				}
+			}
+			p.When(scalar.Lt(step, f(math.Ldexp(1, -smallStep))), func() {
+				by := f(math.Ldexp(1, stepFactor))
+				large := p.r.let("large", scalar.Mul(step, by))
+				inverse := p.r.let("inverse", scalar.Div(f(1), large))
+				for i, x := range own {
+					if a.of[i] == b {
+						q := quotient(p, p.r.let("scaled", scalar.Mul(x, by)), large, inverse)
+						p.Set(whole[i], scalar.Add(scalar.Min(scalar.Max(q, a.lo), a.hi), f(wholeFloat)))
+					}
+				}
+			})
 		}
-		whole, x := make([]scalar.Expr, len(own)), make([]scalar.Expr, len(own))
-		for i, raw := range own {
-			b := a.of[i]
-			scaled := p.r.let("scaled", scalar.Mul(raw, scales[b]))
-			near := p.r.let("near", scalar.Mul(scaled, inverses[b]))
-			fault := scalar.Fma(scalar.Neg(near), divisors[b], scaled)
-			quotient := scalar.Fma(fault, inverses[b], near)
-			bounded := scalar.Min(scalar.Max(quotient, a.lo), a.hi)
-			whole[i] = p.r.let("whole", scalar.Add(bounded, f(wholeFloat)))
-			x[i] = scalar.Mul(steps[b], scalar.Sub(whole[i], f(wholeFloat)))
+		for i := range own {
+			p.x[t][i] = scalar.Mul(steps[a.of[i]], scalar.Sub(whole[i], f(wholeFloat)))
 		}
-		p.x[t] = x
 		a.steps, a.whole = append(a.steps, steps), append(a.whole, whole)
 	}
 }
 
+// quotient returns x/step.
+func quotient(p *packedRows, x, step, inverse scalar.Expr) scalar.Expr {
+	near := p.r.let("near", scalar.Mul(x, inverse))
+	return scalar.Fma(scalar.Fma(scalar.Neg(near), step, x), inverse, near)
+}
+
 // largestOf returns the largest magnitude of a block, of which other threads of the warp have parts.
-func largestOf(p *packedRows, turn, block int) (largest scalar.Expr) {
+func largestOf(p *packedRows, turn, block int) scalar.Expr {
 	a := p.rounding
+	var list []scalar.Expr
 	for i, x := range p.x[turn] {
-		switch {
-		case a.of[i] != block:
-		case largest == nil:
-			largest = scalar.Abs(x)
-		default:
-			largest = scalar.Max(largest, scalar.Abs(x))
+		if a.of[i] == block {
+			list = append(list, scalar.Abs(x))
 		}
 	}
+	for n := len(list); n > 1; n = (n + 1) / 2 { // a tree, as each maximum waits for its operands
+		for i := range n / 2 {
+			list[i] = scalar.Max(list[i], list[(n+1)/2+i])
+		}
+	}
+	largest := list[0]
 	for across := 1; across < a.lanes; across *= 2 {
 		mine, name := p.r.let("mine", largest), p.Name("other")
 		p.Body = append(p.Body, &loop.Shuffle{Name: name, Value: mine, Xor: across})
