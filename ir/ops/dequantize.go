@@ -220,7 +220,8 @@ func QuantizedMatMul(b *ir.Builder, x, w ir.Value, format string) ir.Value {
 }
 
 // QuantizedMatMul8 is [QuantizedMatMul] with x rounded to 8 bits, in blocks of 32 along its last axis with a
-// scale each, as llama.cpp does. The native CPU multiplies integers by AVX-512 VNNI, AVX2 or NEON; other devices numbers.
+// scale each, as llama.cpp does. The native CPU multiplies integers by AVX-512 VNNI, AVX2 or NEON, and CUDA those of one row
+// whose numbers are bytes or parts of them; other devices multiply numbers.
 func QuantizedMatMul8(b *ir.Builder, x, w ir.Value, format string) ir.Value {
 	return b.Add1(OpQuantizedMatMul, &PackedProductAttrs{PackedAttrs{format, ir.F32}, activationBits}, x, w)
 }

@@ -11,7 +11,7 @@ import (
 // A product of one row with packed weights may round the row first, in blocks with a scale each, the largest magnitude of
 // the block divided by a constant. Threads that hold the block's elements find that magnitude by themselves: where products
 // use tensor cores, the maximum and all that follows it up to the sums is computed where it is used, in the kernel of the
-// product, instead of in a kernel before, which takes as long as a quarter of the product itself.
+// product, instead of in a kernel before.
 
 // Bounds of what is looked for: the elements of a block, and the nodes from its maximum to the sums.
 const (

@@ -355,13 +355,7 @@ func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load activa
 		at := scalar.Add(lane, loop.Int(t*s.Lanes))
 		p.thread(p.ranged("slice", scalar.Min(at, loop.Int(count-1)), count))
 	}
-	atOnce := min(packedAtOnce, s.Rows)
-	if len(p.members) > 1 {
-		atOnce = min(atOnce, 2)
-	}
-	if emit.WithMma && p.rounding != nil {
-		atOnce = integerRows(p, s, len(p.slice))
-	}
+	atOnce := p.atOnce(s)
 	warps := s.Lanes / loop.Warp
 	parts, numbers := p.partsOf(p.members, s.Rows*warps), p.partsOf(p.numbers, warps)
 	begin := p.ranged("begin", scalar.Mul(number, loop.Int(s.Rows)), fusion.Product(g.Outer))
@@ -409,6 +403,17 @@ func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load activa
 		return emit.Launch{}, false
 	}
 	return e.Finish(g.Name(), p.Body), true
+}
+
+// atOnce returns the number of rows whose weights are in flight together.
+func (p *packedRows) atOnce(s emit.Schedule) int {
+	switch {
+	case emit.WithMma && p.rounding != nil:
+		return integerRows(p, s, len(p.slice))
+	case len(p.members) > 1:
+		return min(packedAtOnce, s.Rows, 2)
+	}
+	return min(packedAtOnce, s.Rows)
 }
 
 // ranged names a value in [0, n).
@@ -563,73 +568,6 @@ func times(a, b scalar.Expr) scalar.Expr {
 // varies reports whether an expression depends on the row of weights.
 func (p *packedRows) varies(e scalar.Expr) bool {
 	return scalar.Any(e, func(n scalar.Expr) bool { return n.Op == scalar.OpVar && n.Name == p.first.Name })
-}
-
-// term is a part of a slice whose weights are scale·number + sign·offset; scale and offset may be
-// missing.
-type term struct {
-	scale, offset scalar.Expr
-	negative      bool
-	numbers       []scalar.Expr
-	elements      []int // of the slice, for each number
-	// shifts, if not nil, are the positions of numbers that are subnormal: activations are scaled by them.
-	// minus is the constant to subtract from each number.
-	shifts []int
-	minus  int64
-	// quads, if not nil, are the numbers, four in a word, where activations are integers. They are of one block.
-	quads []quad
-	block int
-}
-
-// terms returns the weights of a row and a slice by their scales and offsets.
-func (p *packedRows) terms(m *fusion.Member, row, slice scalar.Expr) (terms []term, ok bool) {
-	found := map[string]int{}
-	for i := range p.split.elements() {
-		_, w, ok := p.product(m, row, p.element(slice, i/p.split.run, i%p.split.run))
-		if !ok {
-			return nil, false
-		}
-		t := termOf(w)
-		key := keyOf(t.scale) + " " + keyOf(t.offset)
-		if emit.WithMma && p.rounding != nil {
-			t.block = p.rounding.of[i]
-			key += format.Sprintf(" %d", t.block)
-		}
-		at, known := found[key]
-		if !known {
-			at, found[key] = len(terms), len(terms)
-			terms = append(terms, t)
-			terms[at].numbers = nil
-		}
-		terms[at].numbers = append(terms[at].numbers, t.numbers...)
-		terms[at].elements = append(terms[at].elements, i)
-	}
-	return terms, true
-}
-
-func keyOf(x scalar.Expr) string {
-	if x == nil {
-		return ""
-	}
-	return scalar.Key(x)
-}
-
-// termOf splits a weight.
-func termOf(w scalar.Expr) (t term) {
-	if w.Op == scalar.OpAdd || w.Op == scalar.OpSub {
-		t.negative = w.Op == scalar.OpSub
-		t.offset, w = w.Args[1], w.Args[0]
-	}
-	t.numbers = []scalar.Expr{w}
-	if w.Op != scalar.OpMul {
-		return t
-	}
-	for i, number := range w.Args {
-		if number.Op == scalar.OpConvert && number.Args[0].Type.IsInteger() {
-			t.scale, t.numbers[0] = w.Args[1-i], number
-		}
-	}
-	return t
 }
 
 // loadVectors computes the activations of each thread by itself, from vectors. It reports false where they
