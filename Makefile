@@ -135,16 +135,17 @@ site: js $(PEERS) demo-assets ## write the site as static files, for any folder 
 	cp -r js/dist/. build/site/rlx
 
 .PHONY: workers
-workers: ## build the Go compile service for Cloudflare Workers (fetches github.com/syumai/workers)
-	mkdir -p build
-	cd wasm/edge/workers && GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags='-s -w' -o ../../../build/workers.wasm .
+workers: ## build the Go compile service for Cloudflare Workers, to build/workers (its module needs github.com/syumai/workers)
+	cd wasm/edge/workers && $(GO) run github.com/syumai/workers/cmd/workers-assets-gen -mode=go -o ../../../build/workers
+	cd wasm/edge/workers && GOOS=js GOARCH=wasm $(GO) vet -trimpath .
+	cd wasm/edge/workers && $(RARE_GC) GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags='-s -w' -o ../../../build/workers/app.wasm .
 
 ##@ Check
 
 # Long ones first, so that none runs alone at the end. Shared inputs are built before, as make starts a
 # target with prerequisites after all that have none.
 TESTS := test-go test-browser test-js test-coreml test-nvrtc test-arm64 test-package test-onnx test-386 test-avx2 test-darwin test-wgsl test-events size
-BUILT := js suite demo-assets
+BUILT := js suite demo-assets workers
 # Downloads, which mostly wait, come while lint computes.
 INSTALLED := $(NVRTC)/.installed $(COREML)/.installed $(ONNX)/.installed $(ZIG)/.installed $(EVENTS)/.installed $(OUTSIDE)
 
@@ -167,7 +168,7 @@ ifndef PREBUILT
 check-js: js demo-assets
 test-js test-browser: $(BUILT)
 test-package size: js
-test-package: $(OUTSIDE)
+test-package: $(OUTSIDE) workers
 test-wgsl: $(JS_TOOLS)
 test-nvrtc: $(NVRTC)/.installed
 test-onnx: $(ONNX)/.installed js

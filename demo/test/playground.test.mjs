@@ -2,9 +2,11 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
+import { hintsOf } from '../docs/hints.mjs';
 import { linesOfKernel } from '../web/kernels.js';
 import { countOps, linkOf } from '../web/playground/graphs.js';
 import { hintAt } from '../web/playground/hints.js';
+import { labelled, languageOf, placeInText } from '../web/playground/language.js';
 import { linked } from '../web/playground/links.js';
 import { lifetimes } from '../web/playground/memory.js';
 import { withoutLabels } from '../web/playground/place.js';
@@ -51,8 +53,11 @@ test('a tensor is in memory from the dispatch that writes it to the last that re
   assert.deepEqual(found, [life(0, 0, 1), life(16, 1, 2), life(0, 2, 3)]);
 });
 
-test('the editor knows the method at a place, and those that begin as it does', () => {
-  const list = [['b.input(name: string): Value', 'An input.'], ['x.matmul(y: Value): Value', 'A product.'], ['x.max(axes: number[]): Value', 'A maximum.']];
+test('the editor knows the function or method at a place, and those that begin as it does', () => {
+  const list = [
+    ['b.input(name: string): Value', 'An input.'], ['x.matmul(y: Value): Value', 'A product.'], ['x.max(axes: number[]): Value', 'A maximum.'],
+    ['program.run(entry: string): Run', 'Runs an entry.'], ['trainer.run(options: Options): Summary', 'Runs many steps.'], ['train(graph: Graph): Trainer', 'Trains.'],
+  ];
   const at = (source) => hintAt(list, source.replace('|', ''), source.indexOf('|'));
   assert.equal(at('y = x.mat|mul(w)').method[1], 'A product.');
   assert.equal(at('y = x.matmul|(w)').method[0], 'x.matmul(y: Value): Value');
@@ -60,6 +65,34 @@ test('the editor knows the method at a place, and those that begin as it does', 
   assert.deepEqual(at('y = x.|').names, [], 'before the first letter nothing is said');
   assert.deepEqual(at('matm|ul'), { names: [] }, 'no method');
   assert.deepEqual(at('y = x.ma|y'), { names: ['matmul', 'max'] }, 'within a word nothing is completed');
+  assert.equal(at('await trainer.ru|n({})').method[1], 'Runs many steps.', 'of two methods of a name that of what it is taken of');
+  assert.equal(at('await other.run|()').method[1], 'Runs an entry.');
+  assert.equal(at('await tr|ain(model)').method[1], 'Trains.');
+  assert.deepEqual(at('await tra|'), { names: ['train'], rest: 'in' });
+  assert.deepEqual(at('const tr|'), { names: [] }, 'two letters are a variable as often');
+});
+
+test('hints are of all that programs import, with the types of the package', () => {
+  const hints = new Map(hintsOf(new URL('../../js/dist', import.meta.url).pathname));
+  assert.equal(hints.get('x.matmul(y: Value): Value'), 'The matrix product, over the last axis and the one before last; axes before those are batch axes.');
+  assert.equal(hints.get('nn.linear(x: Value, out: number, options?: LinearOptions): Value'), 'x·weight + bias, [..., out], for x [..., in].');
+  const names = new Set([...hints.keys()].map((signature) => /^[\w.]+/.exec(signature)[0]));
+  for (const name of ['graph', 'train', 'program', 'init', 'batches', 'graph.grad', 'graph.vmap', 'program.run', 'trainer.run', 'b.input', 'b.scan', 'losses.cosineEmbedding', 'stats.cdist', 'dist.mixture']) assert.ok(names.has(name), name);
+});
+
+test('the language of a text is known by its first word, and ops of graphs are labelled by their lines', () => {
+  for (const text of ['graph "a" {', '\n// of two\n\n  // lines\n graph "a" {']) assert.equal(languageOf(text), 'graph', text);
+  for (const text of ['', "import { graph } from '@rlx-go/rlx';", "graph('a', build);", '// graph "a" {']) assert.equal(languageOf(text), 'program', text);
+  const text = `graph "a" {
+  %0 = input "x" : f32[n,2] // "in"
+  %1, %b = split(%0) {sizes=[1,1] s="a \\"] : f32[]"} : (f32[n,1], f32[n,1]) // two
+  %2 = sin(%1) : f32[n,1] #"mine"
+  %3 = constant 1 : f32[]
+  output "y" = %2
+}`;
+  assert.equal(labelled(text), text.replace('f32[n,1]) //', 'f32[n,1]) #"split, line 3" //'));
+  assert.deepEqual(placeInText('3:17: sin has type f32[2]'), { line: 3, column: 17, message: 'sin has type f32[2]' });
+  assert.equal(placeInText('Line 3: no'), undefined);
 });
 
 test('parts of the views are linked by lines of the program and by tensors', () => {

@@ -1,12 +1,13 @@
-// Source with its kinds of words marked: shaders, the TypeScript and JavaScript of examples, and Go.
+// Source with its kinds of words marked: shaders, the TypeScript and JavaScript of examples, Go, and graphs as text.
 
 const words = {
   wgsl: 'fn|var|let|const|if|else|for|loop|while|break|continue|continuing|return|struct|switch|case|default|true|false',
-  js: 'import|from|export|const|let|for|of|if|else|while|async|await|function|return|new|throw|try|catch|type|as|instanceof',
+  js: 'import|from|export|const|let|for|of|if|else|while|async|await|function|return|new|throw|try|catch|type|interface|as|satisfies|instanceof',
   go: 'package|import|func|var|const|type|struct|interface|map|chan|go|defer|return|if|else|for|range|switch|case|default|nil|true|false',
+  graph: 'graph|input|param|state|output|constant|init|frozen',
 };
 const classes = ['comment', 'text', 'keyword', 'attribute', 'number'];
-const texts = { wgsl: '"[^"\n]*"', js: '\'[^\'\n]*\'|`[^`]*`', go: '"(?:[^"\\\\\n]|\\\\.)*"|`[^`]*`' };
+const texts = { wgsl: '"[^"\n]*"', js: '\'[^\'\n]*\'|`[^`]*`', go: '"(?:[^"\\\\\n]|\\\\.)*"|`[^`]*`', graph: '"(?:[^"\\\\\n]|\\\\.)*"' };
 const tokens = Object.fromEntries(Object.entries(words).map(([language, list]) => [
   language, new RegExp(`(\\/\\/.*)|(${texts[language]})|(?<![.\\w])(${list})\\b|(@\\w+)|\\b(\\d[\\w.]*)\\b`, 'g'),
 ]));
@@ -14,7 +15,7 @@ const tokens = Object.fromEntries(Object.entries(words).map(([language, list]) =
 /**
  * The parts of source, in order; those of a kind have its class.
  * @param {string} source
- * @param {'wgsl' | 'js' | 'go'} language
+ * @param {'wgsl' | 'js' | 'go' | 'graph'} language
  * @returns {{text: string, kind?: string}[]}
  */
 export function colored(source, language) {

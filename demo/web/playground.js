@@ -14,10 +14,10 @@ import { pack, unpack } from './playground/share.js';
 const links = new Links(), figures = new Figures(find('figures'), links), inspector = new Inspector(links);
 linkLog(find('log'), links);
 const tabs = ['result', 'graph', 'kernel'];
-/** The methods that the editor knows, once they are loaded. */
+/** The functions and methods that the editor knows, once they are loaded. */
 let hints = [];
 
-/** Says what the method at a place of the program is, or how it may go on. */
+/** Says what the function or method at a place of the program is, or how it may go on. */
 async function hint(at) {
   hints = await loadHints().catch(() => []);
   const { method: [signature = '', sentenceOf = ''] = [], names, rest } = hintAt(hints, editor.source, at);
@@ -41,6 +41,7 @@ const editor = new Editor(find('editor'), {
     if (at !== undefined) hint(at);
   },
   complete: (at) => hintAt(hints, editor.source, at).rest,
+  onLanguage: (language) => { find('language').textContent = language === 'graph' ? 'Graph text' : 'TypeScript'; },
 });
 
 /** The program that runs or ran last: lines of another one say nothing of what is shown. */

@@ -3,42 +3,22 @@
 // stand still.
 
 import assert from 'node:assert/strict';
-import { spawn } from 'node:child_process';
 import { readFileSync } from 'node:fs';
-import { writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { closeCompiler, compile, graph, init, program } from '../dist/index.js';
 import { installPacked } from '../test/rig/package.mjs';
 import { files } from './readme.mjs';
+import { serveWorker } from './workerd.mjs';
 
 /** How many graphs are compiled in a row. */
 const rounds = 1000;
-
-const config = `
-using Workerd = import "/workerd/workerd.capnp";
-const config :Workerd.Config = (
-  services = [(name = "main", worker = .main)],
-  sockets = [(name = "http", address = "127.0.0.1:0", http = (), service = "main")],
-);
-const main :Workerd.Worker = (compatibilityDate = "2026-11-01", modules = [
-  (name = "main.mjs", esModule = embed "bundled/main.mjs"),
-  (name = "rlx.wasm", wasm = embed "node_modules/@rlx-go/rlx/dist/rlx.wasm"),
-]);
-`;
 
 let project, child, origin;
 before(async () => {
   await init({ compileWorker: false, worker: false });
   project = await installPacked({ 'main.mjs': files['edge.mjs'] });
-  await writeFile(join(project.folder, 'config.capnp'), config);
   await project.esbuild('main.mjs', '--bundle', '--format=esm', '--external:*.wasm', '--external:node:*', '--outdir=bundled', '--out-extension:.js=.mjs', '--log-level=error');
-  child = spawn(join(import.meta.dirname, 'node_modules/@cloudflare/workerd-linux-64/bin/workerd'), ['serve', '--control-fd=3', 'config.capnp'], { cwd: project.folder, stdio: ['ignore', 'inherit', 'inherit', 'pipe'] });
-  const port = await new Promise((resolve, reject) => {
-    child.stdio[3].on('data', (text) => { const found = /"port":\s*(\d+)/.exec(String(text)); if (found) resolve(found[1]); });
-    child.once('exit', (code) => reject(new Error(`workerd ended with ${code}`)));
-  });
-  origin = `http://127.0.0.1:${port}`;
+  ({ child, origin } = await serveWorker(project.folder, { 'main.mjs': 'bundled/main.mjs', 'rlx.wasm': 'node_modules/@rlx-go/rlx/dist/rlx.wasm' }));
 });
 after(async () => {
   closeCompiler();

@@ -184,6 +184,9 @@ test('the text of a module has its entries', () => {
   assert.equal(read.first.text(), double.text().replace('double', 'first'));
   assert.throws(() => parseModule(text + text), { kind: 'name', message: /two graphs are called first/ });
   assert.throws(() => parseModule(''), { kind: 'syntax' });
+  assert.deepEqual(Object.keys(parseModule(`// Two graphs.\n${'//  \n'.repeat(100)}\n${text}`)), Object.keys(read), 'comments stand before the first');
+  const lines = text.split('\n').length;
+  assert.throws(() => parseModule(`// Two.\n${text}graph "third" {\n  nonsense\n}\n`), { kind: 'syntax', message: new RegExp(`^${lines + 2}:3: `) }, 'an error has its line of the whole text');
 });
 
 test('a loop runs as long as its condition holds, on the GPU and on the CPU', async () => {

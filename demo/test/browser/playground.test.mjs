@@ -122,6 +122,68 @@ test('an error shows its line, an endless program can be stopped, and a link bri
   assert.deepEqual(page.problems, []);
 });
 
+test('a program in TypeScript runs, its errors have their lines, and the editor completes what the package exports', async (t) => {
+  const page = await openDemo(t, server, { path: '/playground.html' });
+  const failure = page.locator('#failure'), log = page.locator('#log');
+  await write(page, `import { type Graph, graph, init, type Value } from '@rlx-go/rlx';
+interface Named { readonly name: string }
+await init();
+const twice = <T extends Value>(x: T): Value => x.mul(2);
+const made: Graph & Named = graph('twice', { inputs: { x: ['f32', [2]] } }, (b, { x }) => ({ y: twice(x)! }));
+console.log((made as Named).name);
+function failing(of: number): never { throw new Error(\`with \${of}\`); }
+failing(9);`);
+  await ended(page, 'Failed');
+  assert.equal(await failure.textContent(), 'Line 7: With 9.');
+  assert.equal(await log.textContent(), 'twice\n');
+  assert.equal(await page.locator('#editor .wrong').textContent(), '7');
+  await write(page, 'const a: number = 1;\nconst b: = 2;\n');
+  await ended(page, 'Failed');
+  assert.equal(await failure.textContent(), 'Line 2: = is not expected here. (SyntaxError)');
+  await write(page, 'console.log(1);\nenum Color { red }\n');
+  await ended(page, 'Failed');
+  assert.match(await failure.textContent(), /^Line 2: An enum is more than a type, and cannot be used here\./);
+  await page.fill('#source', 'const t = await tra');
+  await page.getByText('Tab completes the first.').waitFor();
+  assert.match(await page.locator('#hint-code').textContent(), /^train\b/);
+  await page.press('#source', 'Tab');
+  await page.waitForFunction(() => /^train\(graph: Graph</.test(document.getElementById('hint-code').textContent), null, { polling: 50 });
+  assert.equal(await page.inputValue('#source'), 'const t = await train');
+  assert.deepEqual(page.problems, []);
+});
+
+test('a graph as text has its gradient, kernels, memory and results, linked by its lines, and stays a graph in a link', async (t) => {
+  const page = await openDemo(t, server, { path: '/playground.html#text' });
+  await ended(page);
+  assert.equal(await page.locator('#language').textContent(), 'Graph text');
+  assert.match(await page.locator('#log').textContent(), /^line: loss = \[[\d.]+\]$/m);
+  await page.click('#graph-tab');
+  assert.deepEqual(await page.locator('#graph-choice option').allTextContents(), ['predict', 'line', 'grad_line', 'predict (compiled)', 'line (compiled)', 'grad_line (compiled)']);
+  await page.selectOption('#graph-choice', 'grad_line (compiled)');
+  await page.waitForFunction(() => /output "grad\/w"/.test(document.getElementById('graph-text').textContent));
+  await page.click('#graph-text .row:has-text("dot_general, line 14") >> nth=0');
+  assert.deepEqual(await page.locator('#editor .lit').evaluateAll((all) => all.map((bar) => Number(bar.style.getPropertyValue('--at')) + 1)), [14]);
+  await page.click('#kernel-tab');
+  await page.selectOption('#entry-choice', 'grad_line');
+  assert.ok(await page.locator('#memory .life').count() > 0);
+  assert.match(await page.locator('#kernel-wgsl').textContent(), /@compute @workgroup_size/);
+  await page.screenshot({ path: `${shots}playground-text.png`, fullPage: true });
+  assert.deepEqual(await axe(page), []);
+
+  const given = await page.inputValue('#source');
+  await write(page, given.replace('%loss = mean(%square) {axes=[0]} : f32[]', '%loss = mean(%square) {axes=[0]} : f32[2]'));
+  await ended(page, 'Failed');
+  assert.match(await page.locator('#failure').textContent(), /^Line 17: Mean has type f32\[\]\. \(syntax\)$/);
+  await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
+  await page.click('#share');
+  await page.waitForFunction(() => document.getElementById('share').textContent === 'Copied');
+  const other = await page.context().newPage();
+  await other.goto(await page.evaluate(() => navigator.clipboard.readText()));
+  await other.waitForFunction(() => document.documentElement.dataset.ready);
+  assert.equal(await other.locator('#language').textContent(), 'Graph text');
+  assert.deepEqual(page.problems, []);
+});
+
 test('nine curves of one chart look different from each other, in the chart and its legend', async (t) => {
   const page = await openDemo(t, server, { path: '/playground.html' });
   await write(page, "import { plot } from './draw.js';\nplot('Nine', Object.fromEntries(Array.from({ length: 9 }, (_, i) => [`curve ${i}`, { x: [0, 1], y: [i, i + 1] }])));\n");

@@ -1,19 +1,24 @@
 // The editor: a text area over its own text in colours.
 
 import { highlight } from '../highlight.js';
+import { languageOf } from './language.js';
 
 export class Editor {
   #area;
   #colored;
   #lines;
   #wrong;
+  #language;
+  #onLanguage;
 
   /**
    * @param {HTMLElement} element has a textarea, a pre for the colours and one for the numbers of lines
    * @param {object} options onPlace gets the place of the cursor, or of the mouse, as either moves, and whether it is the cursor, and
-   *   nothing when the mouse leaves; `complete` gives the text that the Tab key is to insert at a place instead of white space, if any
+   *   nothing when the mouse leaves; `complete` gives the text that the Tab key is to insert at a place instead of white space, if any;
+   *   onLanguage gets the language of the text, as it changes
    */
-  constructor(element, { onInput, onRun, onPlace, complete }) {
+  constructor(element, { onInput, onRun, onPlace, complete, onLanguage }) {
+    this.#onLanguage = onLanguage;
     this.#area = element.querySelector('textarea');
     this.#colored = element.querySelector('.colored');
     this.#lines = element.querySelector('.lines');
@@ -91,7 +96,10 @@ export class Editor {
   }
 
   #draw() {
-    highlight(this.#colored, `${this.source}\n`, 'js');
+    const language = languageOf(this.source);
+    highlight(this.#colored, `${this.source}\n`, language === 'graph' ? 'graph' : 'js');
+    if (language !== this.#language) this.#onLanguage?.(language);
+    this.#language = language;
     const count = this.source.split('\n').length;
     this.#lines.replaceChildren(...Array.from({ length: count }, (_, i) => {
       const number = document.createElement('span');

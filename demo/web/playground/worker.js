@@ -1,9 +1,12 @@
 // Runs a program of the playground: a worker of its own for each run, so that it can be ended at any time.
 
+import { erased } from './erase.js';
+import { languageOf, placeInText } from './language.js';
 import { lineHere, useProgram, withoutLabels } from './place.js';
 import { placeOf, withAddresses } from './program.js';
 import { report } from './report.js';
 import { useCompiler } from './rlx.js';
+import { runText } from './text.js';
 
 /** What is printed of a value. */
 function textOf(value) {
@@ -25,17 +28,38 @@ for (const level of ['log', 'info', 'warn', 'error']) {
   };
 }
 
-async function run(source) {
-  const address = URL.createObjectURL(new Blob([withAddresses(source, import.meta.url)], { type: 'text/javascript' }));
+/** A program without its types; one that cannot be read is as it was, and what is wrong with it is returned, too. */
+function withoutTypes(source) {
+  try {
+    return { code: erased(source) };
+  } catch (wrong) {
+    return { code: source, wrong };
+  }
+}
+
+/** Runs a program in TypeScript as a module. */
+async function runProgram(source) {
+  const { code, wrong } = withoutTypes(source);
+  const address = URL.createObjectURL(new Blob([withAddresses(code, import.meta.url)], { type: 'text/javascript' }));
   useProgram(address);
   try {
     await import(address);
-    report({ type: 'end' });
   } catch (reason) {
     const error = reason instanceof Error ? reason : new Error(textOf(reason));
-    report({ type: 'failed', kind: error.kind ?? error.name, message: withoutLabels(error.message), place: placeOf(error.stack, address) });
+    if (wrong && error instanceof SyntaxError) throw Object.assign(wrong, { at: wrong.place });
+    throw Object.assign(error, { at: placeOf(error.stack, address) });
   } finally {
     URL.revokeObjectURL(address);
+  }
+}
+
+async function run(source) {
+  try {
+    await (languageOf(source) === 'graph' ? runText(source) : runProgram(source));
+    report({ type: 'end' });
+  } catch (error) {
+    const { message, ...place } = placeInText(error.message) ?? { message: error.message };
+    report({ type: 'failed', kind: error.kind ?? error.name, message: withoutLabels(message), place: error.at ?? (place.line && place) });
   }
 }
 

@@ -355,9 +355,11 @@ export const moduleText = atCaller((entries: Readonly<Record<string, Graph>>): s
 
 /** The entries of a module by name, from the text of one graph or several, as a model file of the command `rlx` holds. Their types are not known: see {@link parseGraph}. */
 export const parseModule = atCaller((text: string): Record<string, Graph> => {
-  const graphs = (typeof text === 'string' ? text : '').split(/^(?=graph\b)/m).filter((part, i) => i || /\S/.test(part)), entries: Record<string, Graph> = {};
-  for (const part of graphs.length ? graphs : ['']) {
-    const graph = parseGraph(part);
+  const [first = '', ...rest] = (typeof text === 'string' ? text : '').split(/^(?=graph\b)/m), entries: Record<string, Graph> = {};
+  let above = rest.length && !first.replace(/\/\/.*/g, '').trim() ? first : ''; // then empty lines in place of graphs, so that an error has its line of the text
+  for (const part of above ? rest : [first, ...rest]) {
+    const graph = parseGraph(above + part);
+    above += part.replace(/[^\n]+/g, '');
     if (Object.hasOwn(entries, graph.name)) throw new RlxError('name', `parseModule: two graphs are called ${graph.name}`, { name: graph.name });
     entries[graph.name] = graph;
   }

@@ -1,0 +1,50 @@
+// Pictures of every page at three widths in both colour schemes, to be looked at, in build/demo/pictures; and what axe finds
+// on each, and what is wider than the screen.
+//
+//   make demo-assets && node demo/test/pictures.mjs            all pages
+//   node demo/test/pictures.mjs playground 390                 those whose name has both words
+
+import { mkdirSync } from 'node:fs';
+import { axe, openChromium } from '../../js/test/rig/chromium.mjs';
+import { serveDemo, shots } from './browser/page.mjs';
+
+/** How long a page runs before its picture: networks that train have something to show. */
+const seconds = 4;
+
+const tab = (name) => (page) => page.click(`#${name}-tab`);
+
+/** Pages, and what is done with each before its picture. */
+const pages = {
+  home: ['/'], digits: ['/digits.html'], gpt: ['/gpt.html'], chat: ['/chat.html'], benchmark: ['/benchmark.html'], small: ['/small.html'],
+  playground: ['/playground.html'], 'playground-graph': ['/playground.html', tab('graph')], 'playground-kernels': ['/playground.html', tab('kernel')], 'playground-text': ['/playground.html#text'],
+  docs: ['/docs/'], 'docs-guide': ['/docs/guide.html'], 'docs-layers': ['/docs/layers.html'], 'docs-go': ['/docs/go.html'], 'docs-pytorch': ['/docs/pytorch.html'],
+};
+const widths = { 390: 844, 820: 1180, 1600: 1000 }, schemes = ['light', 'dark'];
+const folder = `${shots}pictures/`, wanted = process.argv.slice(2);
+
+/** The elements that reach beyond the right edge of the screen and cannot be scrolled within another one. */
+const tooWide = () => document.documentElement.scrollWidth <= innerWidth ? [] : [...document.querySelectorAll('body *')]
+  .filter((one) => one.getBoundingClientRect().right > innerWidth + 1).map((one) => one.tagName + (one.id && `#${one.id}`)).slice(0, 5);
+
+mkdirSync(folder, { recursive: true });
+const server = await serveDemo();
+for (const [width, height] of Object.entries(widths)) {
+  const jobs = Object.entries(pages).flatMap(([name, job]) => schemes.map((scheme) => ({ title: `${name}-${width}-${scheme}`, scheme, job })));
+  const some = jobs.filter(({ title }) => wanted.every((word) => title.includes(word)));
+  if (!some.length) continue;
+  const browser = await openChromium({ viewport: { width: Number(width), height }, touch: width === '390' });
+  for (const { title, scheme, job: [path, act] } of some) {
+    const page = await browser.open();
+    await page.emulateMedia({ colorScheme: scheme });
+    await page.goto(server.origin + path);
+    await page.waitForFunction(() => document.documentElement.dataset.ready || location.pathname.startsWith('/small'), null, { timeout: 60_000 });
+    await page.waitForTimeout(seconds * 1000);
+    await act?.(page);
+    await page.screenshot({ path: `${folder}${title}.png`, fullPage: true });
+    const found = [...await page.evaluate(tooWide), ...(await axe(page)).map(({ id, impact, nodes }) => `${id} (${impact}): ${nodes.slice(0, 3).join(', ')}`), ...page.problems];
+    console.log(title, found.length ? found : 'well');
+    await page.close();
+  }
+  await browser.close();
+}
+server.close();
