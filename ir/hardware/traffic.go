@@ -13,7 +13,7 @@ type Traffic struct {
 	LaunchBytes int
 	// Repeats reports whether little but memory traffic takes time, so that users of a value compute it again where that
 	// reads no more: what is computed from one value of its size, or gathered from a smaller one. Sums of several
-	// values, and the epilogues of products, are stored.
+	// values are stored.
 	Repeats bool
 }
 
@@ -35,9 +35,9 @@ const (
 func (p Profile) Traffic() Traffic {
 	ops := p.Flops / p.Bytes / (h200.Flops / h200.Bytes)
 	return Traffic{
-		CheapOps:       min(int(cheapOps*ops), maxCheapOps),
-		RepeatedOps:    int(repeatedOps * ops),
-		Repeats: true,
-		LaunchBytes:    1 << max(0, bits.Len(uint(p.LaunchBytes()))-1),
+		CheapOps:    min(int(cheapOps*ops), maxCheapOps),
+		RepeatedOps: int(repeatedOps * ops),
+		Repeats:     true,
+		LaunchBytes: 1 << max(0, bits.Len(uint(p.LaunchBytes()))-1),
 	}
 }
