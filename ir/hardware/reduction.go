@@ -115,9 +115,9 @@ func (Serial) RepeatsRow(int, int) bool { return false }
 // EPYC, 29 November 2026).
 const serialLaunchBytes = 8 << 20
 
-// Traffic repeats nothing: operations take time, and a load at a loaded index takes that of a vector of others.
+// Traffic repeats no gathers: a load at a loaded index takes the time of a vector of others.
 func (s Serial) Traffic() Traffic {
 	t := s.Profile.Traffic()
-	t.LaunchBytes, t.Repeats = serialLaunchBytes, false
+	t.LaunchBytes, t.RepeatsGathers = serialLaunchBytes, false
 	return t
 }

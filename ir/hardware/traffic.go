@@ -11,10 +11,9 @@ type Traffic struct {
 	RepeatedOps int
 	// LaunchBytes is the size from which moving a value takes as long as a launch.
 	LaunchBytes int
-	// Repeats reports whether little but memory traffic takes time, so that users of a value compute it again where that
-	// reads no more: what is computed from one value of its size, or gathered from a smaller one. Sums of several
-	// values are stored.
-	Repeats bool
+	// RepeatsGathers reports whether elements at loaded indices that are broadcast may be gathered for each
+	// result again, instead of by a kernel before.
+	RepeatsGathers bool
 }
 
 // Operations in the time of 4 and of 8 bytes on an H200. Gelu, of 12 simple operations, reads and writes 8 bytes
@@ -31,13 +30,13 @@ const (
 )
 
 // Traffic returns the limits of the device: an H200's operations, scaled by those in the time of a byte, and
-// [Profile.LaunchBytes] rounded down to a power of two. Values are repeated, as many threads compute while others load.
+// [Profile.LaunchBytes] rounded down to a power of two. Gathers are repeated, as caches hold what many threads gather.
 func (p Profile) Traffic() Traffic {
 	ops := p.Flops / p.Bytes / (h200.Flops / h200.Bytes)
 	return Traffic{
-		CheapOps:    min(int(cheapOps*ops), maxCheapOps),
-		RepeatedOps: int(repeatedOps * ops),
-		Repeats:     true,
-		LaunchBytes: 1 << max(0, bits.Len(uint(p.LaunchBytes()))-1),
+		CheapOps:       min(int(cheapOps*ops), maxCheapOps),
+		RepeatedOps:    int(repeatedOps * ops),
+		RepeatsGathers: true,
+		LaunchBytes:    1 << max(0, bits.Len(uint(p.LaunchBytes()))-1),
 	}
 }

@@ -7,21 +7,20 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Rules for what to store on targets whose time goes by memory traffic ([hardware.Traffic]), and where products use tensor
-// cores ([Options.TensorCores]).
+// Rules for what to store where products use tensor cores ([Options.TensorCores]).
 
 // wholeProduct is the number of result rows and columns from which a product counts as
 // reading its operands repeatedly.
 const wholeProduct = 64
 
-// keeps reports whether a node is stored although its users could compute it: a sum times a number, and the sum of a
-// residual stream and the result of a single row; where memory traffic takes the time, the sum of several stored
-// values; and where products use tensor cores a rounded operand of products, which load operands as stored, the
-// rearranged kernel of a convolution in groups, the epilogue of a product that is then moved, which reuses the product's
-// buffer, and the epilogue of a row reduction.
+// keeps reports whether a node is stored although its users could compute it: a sum times a number, the
+// sum of a residual stream and the result of a single row, and where products use tensor cores a rounded
+// operand of products, which load operands as stored; the rearranged kernel of a convolution in groups; the
+// epilogue of a product that is then moved, which reuses the product's buffer; the epilogue of a row reduction; and the
+// sum of several stored values.
 func (d *decisions) keeps(n *ir.Node, users []*ir.Node) bool {
-	return isScaledSum(n) || d.addsToRow(n, users) || d.traffic.Repeats && d.combines(n, users) || withTensorCores && d.options.TensorCores &&
-		(roundsOperand(d, n, users) || isGroupedKernel(n, users) || isProductEpilogue(d, n, users) || isReductionEpilogue(d, n, users))
+	return isScaledSum(n) || d.addsToRow(n, users) || withTensorCores && d.options.TensorCores &&
+		(roundsOperand(d, n, users) || isGroupedKernel(n, users) || isProductEpilogue(d, n, users) || isReductionEpilogue(d, n, users) || d.combines(n, users))
 }
 
 // readers returns the users of a node. Where all that uses a 16-bit value is its conversion to f32, they are the users
@@ -194,7 +193,7 @@ func dimsOf(v ir.Value) []int {
 // a round trip through memory. The threads of a warp have elements of several parts, so each
 // thread takes the time of all parts.
 func (d *decisions) isCostlyPart(n, u *ir.Node) bool {
-	if !d.traffic.Repeats || u.Op() != ops.OpConcatenate {
+	if !withTensorCores || !d.options.TensorCores || u.Op() != ops.OpConcatenate {
 		return false
 	}
 	others := sizeOf(u.Types()[0])/max(sizeOf(n.Types()[0]), 1) - 1
@@ -203,16 +202,10 @@ func (d *decisions) isCostlyPart(n, u *ir.Node) bool {
 
 // recomputes reports whether several users each recompute a value: its expression reads one
 // stored value of at least as many elements that takes no more memory, such as half the channels
-// of a bf16 array, and otherwise small ones, so that the users read those instead. Without tensor cores the stored
-// value is the only one: values by a norm's statistics made steps of convolutional networks 1.1 to 1.3 times as slow in WebGPU
-// (an H200).
+// of a bf16 array, and otherwise small ones, so that the users read those instead.
 func (d *decisions) recomputes(n *ir.Node) bool {
-	if !d.traffic.Repeats || d.weight[n.ID()] > d.traffic.RepeatedOps {
+	if !withTensorCores || !d.options.TensorCores || d.weight[n.ID()] > d.traffic.RepeatedOps {
 		return false
-	}
-	if !withTensorCores || !d.options.TensorCores {
-		reads := d.reads[n.ID()]
-		return len(reads) == 1 && sizeOf(reads[0].Type()) == sizeOf(n.Types()[0]) && bytesOf(reads[0].Type()) <= bytesOf(n.Types()[0])
 	}
 	if d.expands(n) {
 		return true

@@ -62,8 +62,8 @@ type Options struct {
 	// unknown length.
 	Branch int
 	// TensorCores means that products use tensor cores, which load operands as stored
-	// and leave other work bound by memory: rounded operands are stored, and more is
-	// recomputed to save reads than where [hardware.Traffic.Repeats] alone is true.
+	// and leave other work bound by memory: rounded operands are stored, the epilogue
+	// of a product replaces its result, and more values are recomputed to save reads.
 	TensorCores bool
 	// Long is the number of elements from which positions are I64, see [loop.Caps]. At
 	// 0 values of more than [loop.MaxElements] elements are refused.

@@ -92,7 +92,7 @@ func TestNumberOfFusedKernels(t *testing.T) {
 			v := x(b, 30, 20)
 			b.Output("y", ops.Transpose(b, ops.Add(b, v, v), 1, 0))
 		}},
-		{"what needs two elements of an exponential at once", 1, func(b *ir.Builder) {
+		{"what needs two elements of an exponential at once", 2, func(b *ir.Builder) {
 			e := ops.Exp(b, x(b, 30, 30))
 			b.Output("y", ops.Sub(b, ops.Transpose(b, e, 1, 0), e))
 		}},
