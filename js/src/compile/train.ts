@@ -8,7 +8,7 @@ import type { Program } from '../program/program.js';
 import type { BySymbol, GraphTypes, Name, OutputNames, PlanFile, Some, StepTypes, TypesOfGraphs, ValueNames } from '../program/types.js';
 import { checkPlace, openProgram, type Place, programOptions, type ProgramOptions } from '../runtime/open.js';
 import { Trainer } from '../runtime/trainer.js';
-import { checkCount, checkOptions, checkWord, classOf, RlxError, unknownName } from '../values/errors.js';
+import { checkCount, checkOptions, checkWord, classOf, need, RlxError, unknownName } from '../values/errors.js';
 import { nextMessage } from '../values/task.js';
 import { call, freshCompiler, initOptions, type Job, type Limits, openCheck, plan, planCache, requirementsOf, type Target, targets as allTargets } from './compiler.js';
 import { built, builtEach } from './journal.js';
@@ -255,6 +255,7 @@ async function openOnCPU({ job, check, made }: Work, { worker = initOptions().wo
 export function withDefaults(given: ProgramOptions): ProgramOptions {
   const { gpu, device, powerPreference, worker } = initOptions();
   const options = { ...gpu && { gpu }, ...device && { device }, ...powerPreference && { powerPreference }, ...given };
+  need((options.device ?? { limits: true } as { limits?: unknown }).limits, 'attr', 'device', 'a GPUDevice; "on" says where a program runs', options.device);
   return { worker: worker ?? (!options.gpu && !options.device && typeof Worker === 'function'), ...options };
 }
 
