@@ -85,7 +85,7 @@ func TestServe(t *testing.T) {
 	if err != nil || !ok || !strings.HasPrefix(line, "tiny on ") {
 		t.Fatalf("%q %v", line, err)
 	}
-	answer, err := http.Post(url+"/chat/completions", "application/json", strings.NewReader(`{"model":"tiny","messages":[{"role":"user","content":"ABC"}],"max_tokens":4}`))
+	answer, err := http.Post(url+"/chat/completions", "application/json", strings.NewReader(`{"model":"tiny","messages":[{"role":"user","content":"ABC"}],"max_tokens":4,"temperature":0}`))
 	if err != nil {
 		t.Fatal(err)
 	}
