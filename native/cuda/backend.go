@@ -257,7 +257,7 @@ func budgetOf(d *device, o native.Options) (native.Budget, error) {
 // open prepares a plan to run. The error is [driver.ErrNoAlgorithm] if a library lacks an
 // algorithm for one of its routines.
 func (p *program) open(ctx context.Context, made *plan.Plan) (err error) {
-	p.calls.p, p.helpers.p = p, p
+	p.calls.p, p.graphKernels.p = p, p
 	err = p.timed("algorithms", func() error { return p.calls.prepare(made.Routines) })
 	if err != nil {
 		return errors.Join(err, p.calls.solver.release())

@@ -129,7 +129,7 @@ func (e *entry) build() (err error) {
 // branching entries without support for conditional nodes, and those with calls that cannot be captured have none.
 func (e *entry) capture() error {
 	n := e.spec.Dispatches()
-	if e.p.debug || n == 0 || n > maxGraph || branches(e.spec.Steps) && e.p.helpers.condition == nil || !capturesAll(e.p.plan, e.spec) {
+	if e.p.debug || n == 0 || n > maxGraph || branches(e.spec.Steps) && e.p.graphKernels.condition == nil || !capturesAll(e.p.plan, e.spec) {
 		return nil
 	}
 	record := func() error {
@@ -137,7 +137,7 @@ func (e *entry) capture() error {
 		return r.record()
 	}
 	var err error
-	e.graph, err = e.p.stream.Capture(e.p.helpers.fill, record)
+	e.graph, err = e.p.stream.Capture(e.p.graphKernels.fill, record)
 	if errors.Is(err, driver.ErrUnchanged) { // a graph with fill nodes only launches slower
 		e.graph, err = e.p.stream.Capture(nil, record)
 	}

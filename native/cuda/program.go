@@ -21,23 +21,23 @@ type program struct {
 	device *device
 	plan   *plan.Plan
 
-	stream    *driver.Stream
-	copies    *driver.Stream // copies inputs while the stream computes
-	modules   []*driver.Module
-	functions []driver.Function
-	helpers   helpers
-	calls     calls
-	arena     driver.Ptr
-	buffers   []driver.Ptr // the plan's, in the arena, or those of with
-	entries   []*entry
-	debug     bool
-	budget    native.Budget
-	guards    *guards         // for tests, else nil
-	phases    []native.Timing // of compilation
-	ranks     *ranks          // nil without collectives
-	serial    bool            // graphs are lists, for tests
-	with      *program        // whose parameters and states, and streams, the program uses; nil for its own
-	drop      func() error    // ends the hold of with
+	stream       *driver.Stream
+	copies       *driver.Stream // copies inputs while the stream computes
+	modules      []*driver.Module
+	functions    []driver.Function
+	graphKernels graphKernels
+	calls        calls
+	arena        driver.Ptr
+	buffers      []driver.Ptr // the plan's, in the arena, or those of with
+	entries      []*entry
+	debug        bool
+	budget       native.Budget
+	guards       *guards         // for tests, else nil
+	phases       []native.Timing // of compilation
+	ranks        *ranks          // nil without collectives
+	serial       bool            // graphs are lists, for tests
+	with         *program        // whose parameters and states, and streams, the program uses; nil for its own
+	drop         func() error    // ends the hold of with
 }
 
 // build allocates and loads everything that the plan needs.
@@ -49,7 +49,7 @@ func (p *program) build(ctx context.Context) error {
 	}{
 		{"kernels", func() error { return p.load(ctx) }},
 		{"streams", p.makeStreams},
-		{"helpers", p.helpers.load},
+		{"helpers", p.graphKernels.load},
 		{"memory", p.allocate},
 		{"products", p.calls.warm},
 		{"ranks", func() error { return p.connect(ctx) }},
@@ -192,7 +192,7 @@ func (p *program) Release() error {
 	if p.arena != 0 {
 		failed = errors.Join(failed, p.device.Release(p.arena))
 	}
-	streams := p.helpers.captures
+	streams := p.graphKernels.captures
 	if p.with == nil || p.stream != p.with.stream {
 		streams = append(streams, p.copies, p.stream)
 	}

@@ -123,11 +123,11 @@ func (r *recorder) while(s *plan.While, counters []int) error {
 func (r *recorder) conditional(cell *plan.GridAddress, loop bool, body func(r *recorder) error) error {
 	inner := recorder{entry: r.entry, captures: true, depth: r.depth + 1}
 	var err error
-	if inner.stream, err = r.p.helpers.captureStream(r.depth); err != nil {
+	if inner.stream, err = r.p.graphKernels.captureStream(r.depth); err != nil {
 		return err
 	}
 	word := r.p.at(cell.Buffer, cell.Offset)
-	return r.stream.Conditional(inner.stream, *r.p.helpers.condition, word, loop, func() error { return body(&inner) })
+	return r.stream.Conditional(inner.stream, *r.p.graphKernels.condition, word, loop, func() error { return body(&inner) })
 }
 
 // readCondition synchronises the stream and reports whether a word is not 0.

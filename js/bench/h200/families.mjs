@@ -10,6 +10,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { openProgram } from '../../dist/runtime.js';
 import { openGPU } from '../../test/rig/dawn.mjs';
+import { dispatchesOf } from './lm-jobs.mjs';
 
 const shortest = 60; // ms that a turn should take
 const turns = 5;
@@ -18,8 +19,6 @@ const read = (name) => readFileSync(join(process.env.RLX_PLANS, name));
 const wanted = process.argv.slice(2);
 const names = JSON.parse(read('families.json')).filter((name) => wanted.length === 0 || wanted.includes(name));
 const gpu = openGPU();
-
-const dispatchesOf = (steps) => steps.reduce((sum, step) => sum + (step.kind === 'dispatch' ? 1 : step.steps ? step.count * dispatchesOf(step.steps) : 0), 0);
 
 async function time(name) {
   const begun = performance.now();

@@ -43,7 +43,8 @@ export const tokenizer = {
   size: shape.vocabulary, eos: [], quote: (text) => text, id: () => undefined, token: String, special: () => false,
 };
 
-const dispatchesOf = (steps) => steps.reduce((sum, step) => sum + (step.kind === 'dispatch' ? 1 : step.steps ? step.count * dispatchesOf(step.steps) : 0), 0);
+/** The dispatches of an entry's steps, those of loops as often as they run. */
+export const dispatchesOf = (steps) => steps.reduce((sum, step) => sum + (step.kind === 'dispatch' ? 1 : step.steps ? step.count * dispatchesOf(step.steps) : 0), 0);
 
 /** The rates of requests with a prompt of `past` tokens: the best of each. */
 async function generation({ lm, print }, label, options) {

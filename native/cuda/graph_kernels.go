@@ -11,8 +11,8 @@ import (
 	"github.com/rlx-go/rlx/internal/cuda/driver"
 )
 
-// helpers are the kernels and streams that graphs need beside those of a program's plan.
-type helpers struct {
+// graphKernels are the kernels, and the streams that capture, which graphs need beside those of a program's plan.
+type graphKernels struct {
 	p         *program
 	condition *driver.Function // sets conditions; nil if no graph branches
 	fill      *driver.Function // replaces fill nodes; nil if graphs keep them
@@ -21,7 +21,7 @@ type helpers struct {
 
 // captureStream returns the stream that captures the body of a conditional inside depth
 // others.
-func (h *helpers) captureStream(depth int) (*driver.Stream, error) {
+func (h *graphKernels) captureStream(depth int) (*driver.Stream, error) {
 	if depth == len(h.captures) {
 		s, err := h.p.device.NewStream()
 		if err != nil {
@@ -32,8 +32,8 @@ func (h *helpers) captureStream(depth int) (*driver.Stream, error) {
 	return h.captures[depth], nil
 }
 
-// load loads the helper kernels of graphs.
-func (h *helpers) load() (err error) {
+// load loads the kernels.
+func (h *graphKernels) load() (err error) {
 	if h.p.debug {
 		return nil // there are no graphs
 	}
@@ -52,7 +52,7 @@ func (h *helpers) load() (err error) {
 // loadCondition loads the kernel that sets the conditions of graphs. It calls a device
 // function of the driver that NVRTC 12.0 to 12.2 do not link, so it falls back to PTX. If
 // the driver refuses that too, the host branches.
-func (h *helpers) loadCondition() error {
+func (h *graphKernels) loadCondition() error {
 	if h.p.device.hostBranches.Load() {
 		return nil
 	}
@@ -74,7 +74,7 @@ func (h *helpers) loadCondition() error {
 }
 
 // kernel loads a kernel that is not part of the plan.
-func (h *helpers) kernel(name, source string, as driver.Code) (*driver.Function, error) {
+func (h *graphKernels) kernel(name, source string, as driver.Code) (*driver.Function, error) {
 	k := plan.Kernel{Name: name, Source: source}
 	code, err := imageAs(h.p.device, cubin.Open(), &k, as)
 	if err != nil {
