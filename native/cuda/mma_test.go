@@ -37,6 +37,23 @@ func TestGPUMultipliesByWarpGroups(t *testing.T) {
 	}
 }
 
+// Products of few columns and terms, whose operand along the columns stays in shared memory, do the same: of whole vectors
+// and not, and of more row tiles than workgroups run at once.
+func TestGPUMultipliesByStationaryOperands(t *testing.T) {
+	gpu(t)
+	for name, b := range map[string]native.Backend{"warp groups": cuda.With(loop.NoProducts), "warps": cuda.ByWarps()} {
+		for _, s := range []struct{ m, n, k int }{{40000, 32, 32}, {9001, 33, 18}, {300000, 10, 20}, {8192, 128, 31}} {
+			for _, d := range []ir.DType{ir.BF16, ir.F16, ir.F32} {
+				for _, layout := range []string{"nn", "nt"} {
+					t.Run(fmt.Sprintf("%s %s %dx%dx%d %s", name, d, s.m, s.n, s.k, layout), func(t *testing.T) {
+						checkProduct(t, b, d, s.m, s.n, s.k, layout)
+					})
+				}
+			}
+		}
+	}
+}
+
 // Warps that multiply by themselves, as on devices without warp groups, do the same, where
 // products are large enough for them.
 func TestGPUMultipliesByWarps(t *testing.T) {

@@ -235,17 +235,45 @@ func BenchmarkPackedPredictions(b *testing.B) {
 			must(b, err)
 			m, err := ir.NewModule("matvec", ir.Entry{Name: "step", Graph: g})
 			must(b, err)
-			choices, err := plan.Choices(m, target)
-			must(b, err)
-			for _, c := range choices {
-				trials, err := tune.Trials(context.Background(), c, cudacpp.Printer{}, w)
-				must(b, err)
-				taken := trials[0]
-				slices.SortFunc(trials, func(x, y tune.Trial) int { return cmp.Compare(x.Took, y.Took) })
-				for _, t := range trials {
-					b.Logf("%-40s %-40s %10v, cost %8.0f ns, taken: %t, error: %v", c.Name, t.Schedule, t.Took, t.Cost, t.Schedule == taken.Schedule, t.Err)
-				}
-			}
+			printTrials(b, m, target, w)
 		})
+	}
+}
+
+// narrowProducts are the shapes of products of many rows, few columns and few terms, m×k times k×n.
+var narrowProducts = []struct{ m, n, k int }{
+	{4096, 32, 32}, {4096, 64, 64}, {16384, 32, 32}, {16384, 64, 64}, {40000, 32, 32}, {40000, 16, 64}, {40000, 64, 16},
+	{65536, 128, 32}, {65536, 32, 128}, {65536, 64, 64}, {65536, 128, 64}, {65536, 64, 128}, {65536, 128, 128}, {65536, 3, 64}, {262144, 10, 20}, {262144, 32, 32}, {262144, 64, 64},
+}
+
+// BenchmarkNarrowPredictions times the candidates of narrowProducts with a bias and a maximum behind them, and prints
+// them by time.
+func BenchmarkNarrowPredictions(b *testing.B) {
+	d := gpu(b)
+	target, w := cuda.Stopwatch(d)
+	target.TF32 = true
+	for _, s := range narrowProducts {
+		for name, t := range map[string]ir.DType{"bf16": ir.BF16, "tf32": ir.F32} {
+			b.Run(fmt.Sprintf("%dx%dx%d_%s", s.m, s.n, s.k, name), func(b *testing.B) {
+				m, err := ir.NewModule("product", ir.Entry{Name: "step", Graph: productIn(b, t, 1, s.m, s.n, s.k, "nn", true)})
+				must(b, err)
+				printTrials(b, m, target, w)
+			})
+		}
+	}
+}
+
+// printTrials times the candidates of a module's groups and prints them by time.
+func printTrials(b *testing.B, m *ir.Module, target plan.Target, w tune.Device) {
+	choices, err := plan.Choices(m, target)
+	must(b, err)
+	for _, c := range choices {
+		trials, err := tune.Trials(context.Background(), c, cudacpp.Printer{}, w)
+		must(b, err)
+		taken := trials[0]
+		slices.SortFunc(trials, func(x, y tune.Trial) int { return cmp.Compare(x.Took, y.Took) })
+		for _, t := range trials {
+			b.Logf("%-40s %-40s %10v, cost %8.0f ns, taken: %t, error: %v", c.Name, t.Schedule, t.Took, t.Cost, t.Schedule == taken.Schedule, t.Err)
+		}
 	}
 }

@@ -67,12 +67,16 @@ const (
 	// Registers is Tiles without workgroup memory: each thread loads its operands by itself, and
 	// no barrier is needed.
 	Registers
+	// Stationary: a contraction by warp-group MMA with the operand along the columns, whole, in workgroup
+	// memory and the rows' operand in registers.
+	Stationary
 )
 
 // familyNames are the names in the text form of schedules, which stored tunings hold.
 var familyNames = [...]string{
 	"sole", "elements", "transposed", "rows", "columns", "tiles", "pipelined", "fragments", "warpgroups", "library", "block_scan", "serial_scan", "register_scan",
 	"bitonic_sort", "radix_sort", "flash", "flash_fragments", "flash_mma", "packed_rows", "registers",
+	"stationary",
 }
 
 // Families is the number of families.

@@ -59,3 +59,10 @@ func WithSmallImages(t *testing.T) {
 	leastIm2col = 0
 	t.Cleanup(func() { leastIm2col = before })
 }
+
+// WithFewRows lets products of any number of rows keep their columns' operand in shared memory until the test ends.
+func WithFewRows(t *testing.T) {
+	before := leastStationaryTiles
+	leastStationaryTiles = 0
+	t.Cleanup(func() { leastStationaryTiles = before })
+}
