@@ -81,14 +81,18 @@ func BenchmarkModels(b *testing.B) { timeFamilies(b, families.Models, 1) }
 // BenchmarkFurther is BenchmarkFamilies of models of further kinds.
 func BenchmarkFurther(b *testing.B) { timeFamilies(b, families.Further, familyTimes(b)) }
 
-// BenchmarkForward times the losses of the same models without their gradients, in the batches of a server: one or a
-// few examples.
+// BenchmarkForward times the losses of the same models without their gradients, in the batches of a server, one or a
+// few examples, unless RLX_BENCH_TIMES has another multiple of the batches of package families.
 func BenchmarkForward(b *testing.B) {
 	small := slices.Clone(families.ModelsOfCPU)
 	for i := range small {
 		small[i].Name = "small " + small[i].Name
 	}
-	timeGraphs(b, slices.Concat(small, families.All, families.Further), 1, families.Family.Loss)
+	times := 1
+	if os.Getenv("RLX_BENCH_TIMES") != "" {
+		times = familyTimes(b)
+	}
+	timeGraphs(b, slices.Concat(small, families.All, families.Further), times, families.Family.Loss)
 }
 
 func timeFamilies(b *testing.B, list []families.Family, times int) {

@@ -55,7 +55,7 @@ families | further)
 forward)
   describe
   logs=${2:-$(mktemp -d)}
-  "$here/cuda.test" -test.run '^$' -test.v -test.bench '^BenchmarkForward$' -test.benchtime 1x >"$logs/bench" || true
+  RLX_BENCH_TIMES=1 "$here/cuda.test" -test.run '^$' -test.v -test.bench '^BenchmarkForward$' -test.benchtime 1x >"$logs/bench" || true
   mapfile -t names < <(cd "$here" && python3 -c 'import families, further, models; print(*models.MODELS_OF_CPU, *families.FAMILIES, *further.FURTHER, sep="\n")')
   RLX_BENCH_TIMES=1 RLX_BENCH_FORWARD=1 python3 "$here/family_peers.py" "${names[@]}" >"$logs/peers" 2>"$logs/refusals"
   python3 "$here/table.py" families "$logs/bench" "$logs/peers"

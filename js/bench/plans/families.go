@@ -57,10 +57,14 @@ func writeFamilies(folder string) error {
 	return os.WriteFile(filepath.Join(folder, "families.json"), text, 0o644)
 }
 
-// resident returns the training step of a family with its inputs and its loss as states, so that
+// resident returns the training step of a family, or its loss, with its inputs and its loss as states, so that
 // they stay on the device, and an entry "fill", which sets all states to random numbers.
 func resident(f families.Family) (*ir.Module, error) {
-	g, below, err := f.Step(familyTimes)
+	graph := f.Step
+	if forward {
+		graph = f.Loss
+	}
+	g, below, err := graph(familyTimes)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@
 // writes a plan for each way in which the larger groups of these jobs can be scheduled,
 // and the list of them, trials.json, for js/bench/h200/tune.mjs. With -families it writes the
 // training steps of package families, family-NAME, and their names, families.json, for
-// js/bench/h200/families.mjs. With -subgroups N before the folder, plans are for devices whose
+// js/bench/h200/families.mjs, and with -forward, too, their losses without gradients instead. With -subgroups N before the folder, plans are for devices whose
 // subgroups have N threads.
 //
 // Start reading at main.go; models.go builds the graphs of the jobs, trials.go, first.go and families.go what is not a job.
@@ -52,17 +52,21 @@ type job struct {
 	cpu        bool // also compile for WebAssembly
 }
 
-// subgroup is the subgroup size of the devices, 0 if unknown.
-var subgroup int
+// subgroup is the subgroup size of the devices, 0 if unknown; forward selects losses without gradients.
+var (
+	subgroup int
+	forward  bool
+)
 
 func main() {
 	log.SetFlags(0)
 	trials := flag.Bool("trials", false, "write the schedules of each group")
 	steps := flag.Bool("families", false, "write the training steps of package families")
+	flag.BoolVar(&forward, "forward", false, "with -families, write the losses without gradients")
 	flag.IntVar(&subgroup, "subgroups", 0, "threads of a subgroup, 0 for devices of any size")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		log.Fatal("usage: plans [-trials | -families] [-subgroups N] FOLDER")
+		log.Fatal("usage: plans [-trials | -families [-forward]] [-subgroups N] FOLDER")
 	}
 	write := []func(folder string) error{writeJobs, writeMemory, writeFirst}
 	switch {
