@@ -242,8 +242,23 @@ func BenchmarkPackedPredictions(b *testing.B) {
 
 // narrowProducts are the shapes of products of many rows, few columns and few terms, m×k times k×n.
 var narrowProducts = []struct{ m, n, k int }{
-	{4096, 32, 32}, {4096, 64, 64}, {16384, 32, 32}, {16384, 64, 64}, {40000, 32, 32}, {40000, 16, 64}, {40000, 64, 16},
-	{65536, 128, 32}, {65536, 32, 128}, {65536, 64, 64}, {65536, 128, 64}, {65536, 64, 128}, {65536, 128, 128}, {65536, 3, 64}, {262144, 10, 20}, {262144, 32, 32}, {262144, 64, 64},
+	{4096, 32, 32},
+	{4096, 64, 64},
+	{16384, 32, 32},
+	{16384, 64, 64},
+	{40000, 32, 32},
+	{40000, 16, 64},
+	{40000, 64, 16},
+	{65536, 128, 32},
+	{65536, 32, 128},
+	{65536, 64, 64},
+	{65536, 128, 64},
+	{65536, 64, 128},
+	{65536, 128, 128},
+	{65536, 3, 64},
+	{262144, 10, 20},
+	{262144, 32, 32},
+	{262144, 64, 64},
 }
 
 // BenchmarkNarrowPredictions times the candidates of narrowProducts with a bias and a maximum behind them, and prints
