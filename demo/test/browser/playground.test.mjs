@@ -162,7 +162,7 @@ test('a type error is underlined, listed and read out, and found by keys; names 
   await page.fill('#source', "import { graph } from '@rlx-go/rlx';\n\nconst a: number = 'b';\ngraph('g', (b) => b.output('y', b.input('x', 'f32', [2]).sinn()));\n");
   await problemsOf(page, 2);
   assert.deepEqual(await page.locator('#editor .marks u').allTextContents(), ['a', 'sinn']);
-  const [mark, word] = await page.evaluate(() => {
+  const [mark, word, away] = await page.evaluate(() => {
     const [u] = document.querySelectorAll('.marks u'), colored = document.createTreeWalker(document.querySelector('.colored'), NodeFilter.SHOW_TEXT), range = document.createRange();
     let before = document.getElementById('source').value.indexOf('a: number');
     for (let node = colored.nextNode(); ; before -= node.length, node = colored.nextNode()) {
@@ -171,9 +171,11 @@ test('a type error is underlined, listed and read out, and found by keys; names 
       range.setEnd(node, before + 1);
       break;
     }
-    return [u.getBoundingClientRect(), range.getBoundingClientRect()].map(({ x, y, width }) => [x, y, width].map(Math.round));
+    const { y, height } = document.querySelector('#editor .lines span:nth-child(3)').getBoundingClientRect();
+    return [...[u, range].map((one) => one.getBoundingClientRect()).map((box) => [box.x, box.y, box.width].map(Math.round)), Math.abs(y + height / 2 - u.getBoundingClientRect().y - u.getBoundingClientRect().height / 2)];
   });
   assert.deepEqual(mark, word, 'the line is below the word');
+  assert.ok(away < 2, 'and in the row of its number');
   assert.equal(await said(), "2 type errors. Line 3: Type 'string' is not assignable to type 'number'.");
   assert.deepEqual(await page.locator('#source').evaluate((area) => [area.ariaInvalid, area.getAttribute('aria-describedby').split(' ').map((id) => document.getElementById(id).textContent).at(-1)]), ['true', '2 type errors']);
   const selected = () => page.locator('#source').evaluate((area) => area.value.slice(area.selectionStart, area.selectionEnd));
@@ -187,6 +189,7 @@ test('a type error is underlined, listed and read out, and found by keys; names 
   assert.equal(await selected(), 'a', 'from the last to the first');
   await page.tap('#problem-list li:nth-child(2) button');
   assert.equal(await selected(), 'sinn');
+  assert.match(await page.locator('#hint-text').textContent(), /^Line 4: Property 'sinn'/);
   assert.deepEqual(await axe(page), []);
   await page.emulateMedia({ colorScheme: 'dark' });
   assert.deepEqual(await axe(page), []);

@@ -61,7 +61,7 @@ export class Checker {
     find('problems-title').textContent = this.#problems.length > 0 ? this.#heading() : '';
     find('problem-list').replaceChildren(...this.#problems.map((problem) => {
       const item = document.createElement('li'), button = Object.assign(document.createElement('button'), { type: 'button', textContent: textOf(problem) });
-      button.addEventListener('click', () => this.#editor.select(problem.start, problem.end));
+      button.addEventListener('click', () => this.#goTo(problem));
       item.append(button);
       return item;
     }));
@@ -71,9 +71,13 @@ export class Checker {
   next() {
     const problem = this.#problems.find(({ start }) => start > this.#editor.place) ?? this.#problems[0];
     if (!problem) return say('No type errors');
+    this.#goTo(problem);
+    return say(textOf(problem));
+  }
+
+  #goTo(problem) {
     this.#editor.select(problem.start, problem.end);
     show({ text: textOf(problem) });
-    return say(textOf(problem));
   }
 
   /** Shows what is at a place of the program; where the visitor types, also how it may go on. */
