@@ -14,7 +14,8 @@ export class Runner {
   /**
    * @param {Record<string, (message: object) => void>} handlers what is done with each type of message; those of `end` and `failed` call {@link stop},
    *   and `types` is a program that waits for TypeScript
-   * @param {import('./types.js').Types} types makes JavaScript of programs. Until it is loaded a program runs as it is, unless it is no JavaScript.
+   * @param {import('./types.js').Types} [types] makes JavaScript of programs; one of its own if not given. Until it is loaded a program runs as it
+   *   is, unless it is no JavaScript.
    */
   constructor(handlers, types) {
     this.#handlers = handlers;
@@ -35,19 +36,24 @@ export class Runner {
     worker.onmessage = async ({ data }) => {
       if (data.type !== 'unread') return handle(data);
       handle({ type: 'types' });
-      const script = await this.#types.transpile(source).catch(({ message }) => ({ wrong: { message: `${data.message}; should it be TypeScript, ${message}` } }));
+      const script = await this.#transpile(source).catch(({ message }) => ({ wrong: { message: `${data.message}; should it be TypeScript, ${message}` } }));
       return start(script, await this.#compiler);
     };
     worker.onerror = ({ message }) => handle({ type: 'failed', kind: 'Error', message: message || `the program could not be started${navigator.onLine ? '' : ', as this device is offline: run it again once it is back'}` });
     this.#begun = performance.now();
     this.#compiler ??= WebAssembly.compileStreaming(fetch(new URL('../rlx/rlx.wasm', import.meta.url)));
     try {
-      const isProgram = languageOf(source) === 'program', script = isProgram && this.#types.loaded ? await this.#types.transpile(source).catch(() => undefined) : undefined;
+      const isProgram = languageOf(source) === 'program', script = isProgram && this.#types?.loaded ? await this.#types.transpile(source).catch(() => undefined) : undefined;
       start(script, await this.#compiler);
     } catch (error) {
       this.#compiler = undefined;
       handle({ type: 'failed', kind: 'Error', message: wordsOf(error) });
     }
+  }
+
+  async #transpile(source) {
+    this.#types ??= new (await import('./types.js')).Types();
+    return this.#types.transpile(source);
   }
 
   /** Ends the program that runs, and returns how many seconds it ran. */
