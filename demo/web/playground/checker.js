@@ -108,6 +108,9 @@ export class Checker {
 
 const textOf = ({ line, message }) => `Line ${line}: ${message}`;
 
+/** Whether names are taken by touch, not by a key. */
+const touched = globalThis.matchMedia?.('(hover: none) and (pointer: coarse)').matches;
+
 /** Shows a signature with the argument that is being written, or names to choose from. */
 function show({ signature = '', active: [from, to] = [0, 0], text = '', names = [] }, completes = false, choose) {
   const argument = Object.assign(document.createElement('b'), { textContent: signature.slice(from, to) });
@@ -116,5 +119,5 @@ function show({ signature = '', active: [from, to] = [0, 0], text = '', names = 
     button.addEventListener('click', () => choose(edits));
     return [button, ' '];
   }) : [signature.slice(0, from), ...to > from ? [argument] : [], signature.slice(to)].filter(Boolean));
-  find('hint-text').textContent = names.length > 0 ? completes ? 'Tab completes the first.' : '' : text;
+  find('hint-text').textContent = names.length > 0 ? completes && !touched ? 'Tab completes the first.' : '' : text;
 }
