@@ -117,9 +117,10 @@ js: wasm $(JS_TOOLS) ## build the npm package into js/dist
 	$(NODE) js/build.mjs
 
 .PHONY: demo-assets
-demo-assets: js ## write the demo's pages and their data: the digits, graphs, plans, the documentation
+demo-assets: js ## write the demo's pages and their data: the digits, graphs, plans, types, the documentation
 	$(NODE) demo/pages/build.mjs
 	$(GO_RUN) ./demo/build demo/web/assets
+	$(NODE) demo/build/types.mjs
 	$(GO_RUN) ./wasm/gen build/ops.json
 	$(NODE) demo/docs/build.mjs
 	$(NODE) js/bench/site.mjs

@@ -1,13 +1,11 @@
 // Writes the documentation of the site into demo/web/docs: the guides, the reference of the ops, and the
-// index that the page searches; and hints.json, the signature and first sentence of each function and method, for the
-// playground's editor.
+// index that the page searches.
 //
 //   go run ./wasm/gen build/ops.json && node demo/docs/build.mjs
 
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { transformSync } from '../../js/node_modules/esbuild/lib/main.js';
-import { hintsOf } from './hints.mjs';
 import { escapeHTML, sectionsOf, slugOf } from './markdown.mjs';
 import { heading, pageHTML } from './page.mjs';
 import { referencePages } from './reference.mjs';
@@ -97,7 +95,4 @@ const inside = [...guides.map(guidePage), ...referencePages(root, entries)], pag
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
 for (const page of pages) writeFileSync(join(out, `${page.name}.html`), pageHTML(page, pages));
-const sentenceOf = (doc) => /^.*?\.(?= |$)/s.exec(doc)?.[0] ?? doc;
-const ops = entries.filter(({ method }) => method).map(({ method, doc }) => [method, sentenceOf(doc)]);
-writeFileSync(join(out, 'hints.json'), JSON.stringify([...hintsOf(join(root, 'js/dist')), ...ops]));
 writeFileSync(join(out, 'search.json'), JSON.stringify(searchIndex(pages)));

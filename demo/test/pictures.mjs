@@ -11,12 +11,19 @@ import { serveDemo, shots } from './browser/page.mjs';
 /** How long a page runs before its picture: networks that train have something to show. */
 const seconds = 4;
 
+/** Writes a program with two type errors, and waits for them. */
+const mistake = async (page) => {
+  await page.fill('#source', "import { graph } from '@rlx-go/rlx';\n\nconst a: number = 'b';\ngraph('g', (b) => b.output('y', b.input('x', 'f32', [2]).sinn()));\n");
+  await page.locator('#problem-list li').nth(1).waitFor();
+};
+
 const tab = (name) => (page) => page.click(`#${name}-tab`);
 
 /** Pages, and what is done with each before its picture. */
 const pages = {
   home: ['/'], digits: ['/digits.html'], gpt: ['/gpt.html'], chat: ['/chat.html'], benchmark: ['/benchmark.html'], small: ['/small.html'],
   playground: ['/playground.html'], 'playground-graph': ['/playground.html', tab('graph')], 'playground-kernels': ['/playground.html', tab('kernel')], 'playground-text': ['/playground.html#text'],
+  'playground-types': ['/playground.html', mistake],
   docs: ['/docs/'], 'docs-guide': ['/docs/guide.html'], 'docs-layers': ['/docs/layers.html'], 'docs-go': ['/docs/go.html'], 'docs-pytorch': ['/docs/pytorch.html'],
 };
 const widths = { 390: 844, 820: 1180, 1600: 1000 }, schemes = ['light', 'dark'];

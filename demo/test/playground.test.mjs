@@ -2,10 +2,8 @@
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { hintsOf } from '../docs/hints.mjs';
 import { linesOfKernel } from '../web/kernels.js';
 import { countOps, linkOf } from '../web/playground/graphs.js';
-import { hintAt } from '../web/playground/hints.js';
 import { labelled, languageOf, placeInText } from '../web/playground/language.js';
 import { linked } from '../web/playground/links.js';
 import { lifetimes } from '../web/playground/memory.js';
@@ -22,6 +20,9 @@ test('a program imports the package by its name, and lines stay where they are',
 test('an error is found in the program by its stack', () => {
   const address = 'blob:http://a.test/1-2';
   assert.deepEqual(placeOf(`Error: x\n    at f (http://a.test/rlx.js:1:2)\n    at ${address}:12:7\n    at ${address}:40:1`, address), { line: 12, column: 7 });
+  const lines = [[[0, 0, 4, 2]], [[0, 0, 6, 0], [7, 0, 8, 3]], []], made = (place) => placeOf(`Error: x\n    at ${address}:${place}`, address, lines);
+  assert.deepEqual([made('1:1'), made('2:7'), made('2:8'), made('2:20'), made('3:1'), made('9:1')],
+    [{ line: 5, column: 3 }, { line: 7, column: 1 }, { line: 9, column: 4 }, { line: 9, column: 4 }, undefined, undefined], 'of a module that was made from the program');
   for (const stack of [undefined, '', 'Error: x\n    at f (http://a.test/rlx.js:1:2)']) assert.equal(placeOf(stack, address), undefined);
 });
 
@@ -51,33 +52,6 @@ test('a tensor is in memory from the dispatch that writes it to the last that re
   const life = (offset, first, last) => ({ buffer: 1, offset, bytes: 16, first, last });
   const found = lifetimes(plan, { steps }).sort((a, b) => a.first - b.first || a.last - b.last);
   assert.deepEqual(found, [life(0, 0, 1), life(16, 1, 2), life(0, 2, 3)]);
-});
-
-test('the editor knows the function or method at a place, and those that begin as it does', () => {
-  const list = [
-    ['b.input(name: string): Value', 'An input.'], ['x.matmul(y: Value): Value', 'A product.'], ['x.max(axes: number[]): Value', 'A maximum.'],
-    ['program.run(entry: string): Run', 'Runs an entry.'], ['trainer.run(options: Options): Summary', 'Runs many steps.'], ['train(graph: Graph): Trainer', 'Trains.'],
-  ];
-  const at = (source) => hintAt(list, source.replace('|', ''), source.indexOf('|'));
-  assert.equal(at('y = x.mat|mul(w)').method[1], 'A product.');
-  assert.equal(at('y = x.matmul|(w)').method[0], 'x.matmul(y: Value): Value');
-  assert.deepEqual(at('y = x.ma|'), { names: ['matmul', 'max'], rest: 'tmul' });
-  assert.deepEqual(at('y = x.|').names, [], 'before the first letter nothing is said');
-  assert.deepEqual(at('matm|ul'), { names: [] }, 'no method');
-  assert.deepEqual(at('y = x.ma|y'), { names: ['matmul', 'max'] }, 'within a word nothing is completed');
-  assert.equal(at('await trainer.ru|n({})').method[1], 'Runs many steps.', 'of two methods of a name that of what it is taken of');
-  assert.equal(at('await other.run|()').method[1], 'Runs an entry.');
-  assert.equal(at('await tr|ain(model)').method[1], 'Trains.');
-  assert.deepEqual(at('await tra|'), { names: ['train'], rest: 'in' });
-  assert.deepEqual(at('const tr|'), { names: [] }, 'two letters are a variable as often');
-});
-
-test('hints are of all that programs import, with the types of the package', () => {
-  const hints = new Map(hintsOf(new URL('../../js/dist', import.meta.url).pathname));
-  assert.equal(hints.get('x.matmul(y: Value): Value'), 'The matrix product, over the last axis and the one before last; axes before those are batch axes.');
-  assert.equal(hints.get('nn.linear(x: Value, out: number, options?: LinearOptions): Value'), 'x·weight + bias, [..., out], for x [..., in].');
-  const names = new Set([...hints.keys()].map((signature) => /^[\w.]+/.exec(signature)[0]));
-  for (const name of ['graph', 'train', 'program', 'init', 'batches', 'graph.grad', 'graph.vmap', 'program.run', 'trainer.run', 'b.input', 'b.scan', 'losses.cosineEmbedding', 'stats.cdist', 'dist.mixture']) assert.ok(names.has(name), name);
 });
 
 test('the language of a text is known by its first word, and ops of graphs are labelled by their lines', () => {

@@ -1,31 +1,20 @@
 // The playground: an editor, a worker that runs what is in it, and views of what comes of it.
 
 import { find, notify, on, say, sentence, wordsOf } from './page.js';
+import { Checker } from './playground/checker.js';
 import { Editor } from './playground/editor.js';
 import { examples, sourceOf } from './playground/examples.js';
 import { Figures } from './playground/figures.js';
-import { hintAt, loadHints } from './playground/hints.js';
 import { Inspector } from './playground/inspector.js';
 import { Links, linked } from './playground/links.js';
 import { lineOf, linkLog, print } from './playground/log.js';
 import { Runner } from './playground/runner.js';
 import { pack, unpack } from './playground/share.js';
+import { Types } from './playground/types.js';
 
 const links = new Links(), figures = new Figures(find('figures'), links), inspector = new Inspector(links);
 linkLog(find('log'), links);
 const tabs = ['result', 'graph', 'kernel'];
-/** The functions and methods that the editor knows, once they are loaded. */
-let hints = [];
-
-/** Says what the function or method at a place of the program is, or how it may go on. */
-async function hint(at) {
-  hints = await loadHints().catch(() => []);
-  const { method: [signature = '', sentenceOf = ''] = [], names, rest } = hintAt(hints, editor.source, at);
-  if (!signature && !names.length) return;
-  find('hint-code').textContent = signature || names.slice(0, 6).join('  ');
-  find('hint-text').textContent = signature ? sentenceOf : rest ? 'Tab completes the first.' : '';
-}
-
 /** What the visitor wrote last, which the first choice of the examples brings back. */
 let own;
 
@@ -34,15 +23,20 @@ const editor = new Editor(find('editor'), {
     find('example').value = '';
     own = editor.source;
     links.clear();
+    checker.begin();
+    checker.changed(true);
   },
   onRun: () => run(),
   onPlace(at, kept) {
     links[kept ? 'pin' : 'over'](at === undefined ? undefined : linkAt(at));
-    if (at !== undefined) hint(at);
+    if (at !== undefined) checker.hint(at, kept).catch((error) => notify(wordsOf(error)));
   },
-  complete: (at) => hintAt(hints, editor.source, at).rest,
+  onNext: () => checker.next(),
+  complete: (at) => checker.complete(at),
   onLanguage: (language) => { find('language').textContent = language === 'graph' ? 'Graph text' : 'TypeScript'; },
 });
+
+const types = new Types(), checker = new Checker(types, editor);
 
 /** The program that runs or ran last: lines of another one say nothing of what is shown. */
 let shown = '';
@@ -82,6 +76,7 @@ const handlers = {
     const series = [...losses].map(([of, curve]) => ({ name: of, x: curve.x, y: curve.y, dots: false }));
     figures.show({ kind: 'plot', title: 'Loss', line, names, series, log: y.every((loss) => loss > 0), ranges: {} });
   },
+  types() { find('state').textContent = 'Loading TypeScript …'; },
   end: () => finish('Ended'),
   failed({ kind, message, place }) {
     find('failure').textContent = `${lineOf(place)}${sentence(message)}${kind === 'Error' ? '' : ` (${kind})`}`;
@@ -91,7 +86,7 @@ const handlers = {
   },
 };
 
-const runner = new Runner(handlers);
+const runner = new Runner(handlers, types);
 
 /** Runs what is in the editor; what runs already ends. */
 function run() {
@@ -116,6 +111,7 @@ function finish(how) {
   find('run').textContent = 'Run';
   find('state').textContent = `${how} after ${seconds.toFixed(1)} s.`;
   say(find('state').textContent);
+  if (!navigator.connection?.saveData) checker.begin(); // not before: the first program has the processor and the network for itself
 }
 
 function select(name) {
@@ -149,13 +145,19 @@ on('share', 'click', async () => {
   find('share').textContent = 'Copied';
   setTimeout(() => { find('share').textContent = 'Copy link'; }, 2000);
 });
+/** Puts another program into the editor. */
+function put(source) {
+  editor.source = source;
+  checker.changed();
+}
+
 on('example', 'change', async () => {
   const name = find('example').value;
   if (!name) {
-    editor.source = own ?? editor.source;
+    put(own ?? editor.source);
     return;
   }
-  editor.source = await sourceOf(name);
+  put(await sourceOf(name));
   history.replaceState(null, '', `#${name}`);
   await run();
 });
@@ -167,16 +169,18 @@ async function open() {
   if (packed && shared === undefined) notify('The link has no program that can be read: here is an example instead.');
   if (shared !== undefined) {
     find('example').value = '';
-    editor.source = shared;
+    put(shared);
+    checker.begin();
     find('state').textContent = 'A program from a link: read it before you run it.';
     return;
   }
   const named = location.hash.slice(1), { name } = examples.find((one) => one.name === named) ?? examples[0];
   find('example').value = name;
-  editor.source = await sourceOf(name);
+  put(await sourceOf(name));
   await run();
 }
 
+on('source', 'focus', () => checker.begin());
 const begin = () => open().catch((error) => notify(wordsOf(error)));
 window.addEventListener('hashchange', begin);
 await begin();

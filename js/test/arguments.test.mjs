@@ -223,5 +223,6 @@ describe('an option that is not known is refused, with those that are', () => {
 
 test('a device that is none is refused, as the name of one is', async () => {
   const doubled = graph('doubled', (b) => b.output('y', b.input('x', 'f32', [2]).mul(2)));
+  for (const device of ['cpu', 1, {}, []]) await assert.rejects(openProgram(linearPlan(), { device }), { name: 'RlxError', kind: 'attr', message: /^device is \w+: it must be a GPUDevice$/ });
   for (const device of ['cpu', 1, {}, []]) await assert.rejects(program({ entries: { doubled } }, { device }), { kind: 'attr', message: /^device is \w+: it must be a GPUDevice; "on" says/ });
 });

@@ -443,6 +443,22 @@ test('shuffled and inOrder give the rows of each epoch', () => {
   assert.ok(rows(data, 0).length === 6);
 });
 
+test('a checkpoint that goes away as it is about to be read has a newer one', async (t) => {
+  const bytes = new Map(), write = async (name, of) => { bytes.set(name, of); }, remove = async (name) => { bytes.delete(name); };
+  const folder = { list: async () => [...bytes.keys()], read: async (name) => bytes.get(name), write, append: async () => {}, remove };
+  const loop = (epochs, from = folder) => ({ data: shuffled(points(), 4, 1), epochs, save: { folder: from, resume: true } });
+  const { step } = await fit(await pointsTrainer(t), loop(1)), [old] = bytes.keys();
+  const ended = await fit(await pointsTrainer(t), loop(2)), newer = [...bytes];
+  // What another tab does between the list and the read.
+  const other = { ...folder, list: async () => bytes.has(old) ? [old] : folder.list(), read: async (name) => { if (name === old) { bytes.clear(); for (const [key, value] of newer) bytes.set(key, value); } return folder.read(name); } };
+  bytes.clear();
+  bytes.set(old, new Uint8Array(1));
+  const trainer = await pointsTrainer(t), seen = [];
+  const last = await fit(trainer, { ...loop(3, other), callbacks: [({ step: at }) => { seen.push(at); }] });
+  assert.equal(last.step, 3 * step);
+  assert.deepEqual(seen, [ended.step + step], 'the first two epochs are not trained again');
+});
+
 test('a folder has files, which are complete or not there', async (t) => {
   const folder = await files(join(folderOf(t), 'a/b')), bytes = (text) => new TextEncoder().encode(text), text = async (name) => new TextDecoder().decode(await folder.read(name));
   assert.equal(await folder.read('x'), undefined);

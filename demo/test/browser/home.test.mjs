@@ -57,6 +57,9 @@ test('a trained network shows its picture at once, learns others by itself, goes
   await page.fill('#source', 'nothing();\n');
   await page.press('#source', 'Control+Enter');
   await page.waitForFunction(() => document.getElementById('log').textContent === 'Line 1: nothing is not defined\n', null, { polling: 50 });
+  await page.fill('#source', "const said: string = 'typed';\nconsole.log(said);\n");
+  await page.press('#source', 'Control+Enter');
+  await page.waitForFunction(() => document.getElementById('log').textContent === 'typed\n', null, { timeout: 60_000, polling: 50 });
   assert.match(await page.getAttribute('#open', 'href'), /^playground\.html#code=[\w-]+$/);
   await page.click('#measure');
   await page.waitForFunction(() => /^The median/.test(document.getElementById('measure-text').textContent), null, { timeout: 60_000, polling: 100 });

@@ -1,5 +1,5 @@
 // The demo in Firefox and in WebKit: it reads digits to 94 %, on the CPU and, in Firefox, on WebGPU,
-// and learns to write on the CPU.
+// and learns to write on the CPU; and the playground checks types.
 
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
@@ -64,5 +64,35 @@ for (const name of ['firefox', 'webkit']) {
     assert.ok(best < 3.4, `a loss of ${best} on the text held out`);
     assert.ok(sample.length >= 320, sample);
     assert.match(written, /^after [\d,]+ steps$/);
+  });
+}
+
+/** A module that writes programs in the playground: one with a type error, and one in TypeScript that throws. */
+const playground = `
+export default async () => {
+  const frame = document.body.appendChild(Object.assign(document.createElement('iframe'), { src: '/demo/playground.html', width: 1200, height: 800 }));
+  const find = (id) => frame.contentDocument.getElementById(id), text = (id) => find(id).textContent;
+  const until = async (done) => { while (!done()) await new Promise((resolve) => setTimeout(resolve, 100)); };
+  const write = (source) => {
+    find('source').value = source;
+    find('source').dispatchEvent(new Event('input'));
+  };
+  await until(() => frame.contentDocument?.documentElement?.dataset.ready && text('state').startsWith('Ended'));
+  write("const a: number = 'b';");
+  await until(() => find('problem-list').children.length === 1);
+  const problem = text('problem-list');
+  write('interface A { x: number }\\n\\nconst a = { x: 1 } as A;\\nconsole.log(a.x);\\nthrow new Error("typed" as string);');
+  find('run').click();
+  await until(() => text('state').startsWith('Failed'));
+  return { problem, log: text('log'), failure: text('failure') };
+};
+`;
+
+for (const name of ['firefox', 'webkit']) {
+  test(`${name} checks types in the playground, and errors have their lines`, { skip: missing(name) }, async (t) => {
+    const csp = strictCSP.replace("frame-ancestors 'none'", "frame-ancestors 'self'; frame-src 'self'").replace("script-src 'self'", "script-src 'self' blob:");
+    const { value, problems } = await visit(t, name, { module: playground, mounts: { '/demo': demo, '/demo/rlx': dist, '/rlx': dist }, csp, seconds: 240 });
+    assert.deepEqual(value, { problem: "Line 1: Type 'string' is not assignable to type 'number'.", log: '1\n', failure: 'Line 5: Typed.' });
+    assert.deepEqual(problems, []);
   });
 }

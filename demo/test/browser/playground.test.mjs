@@ -92,11 +92,11 @@ test('an error shows its line, an endless program can be stopped, and a link bri
   assert.match(await failure.textContent(), /^Line 4: Matmul\(f32\[2,3\], f32\[2,3\]\).*\(shape\)$/);
   assert.equal(await page.locator('#editor .wrong').textContent(), '4');
   await page.hover('#source', { position: { x: 180, y: 83 } }); // b.output, in the fourth line
-  await page.waitForFunction(() => /^b\.output\(name: string/.test(document.getElementById('hint-code').textContent), null, { polling: 50 });
-  await page.fill('#source', 'x.mat');
+  await page.waitForFunction(() => /^GraphBuilder\.output\(name: string/.test(document.getElementById('hint-code').textContent), null, { polling: 50 });
+  await page.fill('#source', "import type { Value } from '@rlx-go/rlx';\nexport const f = (x: Value) => x.mat");
   await page.waitForFunction(() => document.getElementById('hint-text').textContent === 'Tab completes the first.', null, { polling: 50 });
   await page.press('#source', 'Tab');
-  assert.equal(await page.inputValue('#source'), 'x.matmul');
+  assert.match(await page.inputValue('#source'), /=> x\.matmul$/);
   await write(page, 'const = 1;\n');
   await ended(page, 'Failed');
   assert.match(await failure.textContent(), /SyntaxError/);
@@ -139,16 +139,102 @@ failing(9);`);
   assert.equal(await page.locator('#editor .wrong').textContent(), '7');
   await write(page, 'const a: number = 1;\nconst b: = 2;\n');
   await ended(page, 'Failed');
-  assert.equal(await failure.textContent(), 'Line 2: = is not expected here. (SyntaxError)');
-  await write(page, 'console.log(1);\nenum Color { red }\n');
-  await ended(page, 'Failed');
-  assert.match(await failure.textContent(), /^Line 2: An enum is more than a type, and cannot be used here\./);
+  assert.equal(await failure.textContent(), 'Line 2: Type expected. (SyntaxError)');
+  await write(page, 'enum Color { red = 3 }\nconsole.log(Color.red);\n');
+  await ended(page);
+  assert.equal(await log.textContent(), '3\n', 'an enum is more than a type');
   await page.fill('#source', 'const t = await tra');
   await page.getByText('Tab completes the first.').waitFor();
   assert.match(await page.locator('#hint-code').textContent(), /^train\b/);
   await page.press('#source', 'Tab');
   await page.waitForFunction(() => /^train\(graph: Graph</.test(document.getElementById('hint-code').textContent), null, { polling: 50 });
-  assert.equal(await page.inputValue('#source'), 'const t = await train');
+  assert.equal(await page.inputValue('#source'), 'import { train } from "@rlx-go/rlx";\n\nconst t = await train');
+  assert.deepEqual(page.problems, []);
+});
+
+/** Waits until the program has that many type errors. */
+const problemsOf = (page, count) => page.waitForFunction((want) => document.querySelectorAll('#problem-list button').length === want, count, { timeout: 60_000, polling: 50 });
+
+test('a type error is underlined, listed and read out, and found by keys; names are chosen on a phone', async (t) => {
+  const page = await openDemo(t, server, { path: '/playground.html', viewport: { width: 390, height: 844 }, touch: true });
+  await ended(page);
+  const said = () => page.locator('#status').textContent();
+  await page.fill('#source', "import { graph } from '@rlx-go/rlx';\n\nconst a: number = 'b';\ngraph('g', (b) => b.output('y', b.input('x', 'f32', [2]).sinn()));\n");
+  await problemsOf(page, 2);
+  assert.deepEqual(await page.locator('#editor .marks u').allTextContents(), ['a', 'sinn']);
+  const [mark, word, away] = await page.evaluate(() => {
+    const [u] = document.querySelectorAll('.marks u'), colored = document.createTreeWalker(document.querySelector('.colored'), NodeFilter.SHOW_TEXT), range = document.createRange();
+    let before = document.getElementById('source').value.indexOf('a: number');
+    for (let node = colored.nextNode(); ; before -= node.length, node = colored.nextNode()) {
+      if (before >= node.length) continue;
+      range.setStart(node, before);
+      range.setEnd(node, before + 1);
+      break;
+    }
+    const { y, height } = document.querySelector('#editor .lines span:nth-child(3)').getBoundingClientRect();
+    return [...[u, range].map((one) => one.getBoundingClientRect()).map((box) => [box.x, box.y, box.width].map(Math.round)), Math.abs(y + height / 2 - u.getBoundingClientRect().y - u.getBoundingClientRect().height / 2)];
+  });
+  assert.deepEqual(mark, word, 'the line is below the word');
+  assert.ok(away < 2, 'and in the row of its number');
+  assert.equal(await said(), "2 type errors. Line 3: Type 'string' is not assignable to type 'number'.");
+  assert.deepEqual(await page.locator('#source').evaluate((area) => [area.ariaInvalid, area.getAttribute('aria-describedby').split(' ').map((id) => document.getElementById(id).textContent).at(-1)]), ['true', '2 type errors']);
+  const selected = () => page.locator('#source').evaluate((area) => area.value.slice(area.selectionStart, area.selectionEnd));
+  await page.press('#source', 'Control+Home');
+  await page.press('#source', 'F8');
+  assert.deepEqual([await selected(), await said()], ['a', "Line 3: Type 'string' is not assignable to type 'number'."]);
+  assert.equal(await page.locator('#hint-text').textContent(), await said());
+  await page.press('#source', 'F8');
+  assert.equal(await selected(), 'sinn');
+  await page.press('#source', 'F8');
+  assert.equal(await selected(), 'a', 'from the last to the first');
+  await page.tap('#problem-list li:nth-child(2) button');
+  assert.equal(await selected(), 'sinn');
+  assert.match(await page.locator('#hint-text').textContent(), /^Line 4: Property 'sinn'/);
+  assert.deepEqual(await axe(page), []);
+  await page.emulateMedia({ colorScheme: 'dark' });
+  assert.deepEqual(await axe(page), []);
+  assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing is wider than the screen');
+  await page.screenshot({ path: `${shots}playground-types.png`, fullPage: true });
+
+  await page.fill('#source', "import { graph } from '@rlx-go/rlx';\ngraph('g', (b) => b.inp");
+  await page.locator('#hint-code button', { hasText: 'input' }).tap();
+  assert.match(await page.inputValue('#source'), /\(b\) => b\.input$/);
+  await page.keyboard.type("('x', ");
+  await page.waitForFunction(() => document.querySelector('#hint-code b')?.textContent === 'dtype: DType', null, { polling: 50 });
+  await page.keyboard.type("'f32', [2]));\n");
+  await page.waitForFunction(() => document.getElementById('status').textContent === 'No type errors');
+  await problemsOf(page, 0);
+  assert.deepEqual(page.problems, []);
+});
+
+test('until types are here a program runs as it is, or waits; without them it says why; once here they need no network', async (t) => {
+  const waiting = [];
+  const hold = (page) => page.context().route('**/assets/types.*', (route) => { waiting.push(route); });
+  const page = await openDemo(t, server, { path: '/playground.html', prepare: hold }), log = page.locator('#log'), failure = page.locator('#failure');
+  await ended(page);
+  await write(page, "console.log('as it is');\n");
+  await ended(page);
+  assert.equal(await log.textContent(), 'as it is\n');
+  await write(page, "console.log('begun');\nJSON.parse('{');\n");
+  await ended(page, 'Failed');
+  assert.equal(await log.textContent(), 'begun\n', 'a program that began is not run again');
+  assert.match(await failure.textContent(), /^Line 2: .*\(SyntaxError\)$/);
+  await write(page, "const a: string = 'typed';\nconsole.log(a);\n");
+  await ended(page, 'Loading TypeScript');
+  for (const route of waiting.splice(0)) await route.abort();
+  await ended(page, 'Failed');
+  assert.match(await failure.textContent(), /should it be TypeScript, what checks types cannot be loaded\. \(SyntaxError\)$/);
+
+  await page.context().unroute('**/assets/types.*');
+  page.problems.length = 0;
+  await page.click('#run');
+  await ended(page);
+  assert.equal(await log.textContent(), 'typed\n');
+  await page.fill('#source', 'const a: string = 1;\n');
+  await problemsOf(page, 1);
+  await page.context().setOffline(true);
+  await write(page, 'const a: string = 2, b: number = "";\n');
+  await problemsOf(page, 2);
   assert.deepEqual(page.problems, []);
 });
 

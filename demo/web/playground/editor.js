@@ -7,6 +7,7 @@ export class Editor {
   #area;
   #colored;
   #lines;
+  #marks;
   #wrong;
   #language;
   #onLanguage;
@@ -14,14 +15,15 @@ export class Editor {
   /**
    * @param {HTMLElement} element has a textarea, a pre for the colours and one for the numbers of lines
    * @param {object} options onPlace gets the place of the cursor, or of the mouse, as either moves, and whether it is the cursor, and
-   *   nothing when the mouse leaves; `complete` gives the text that the Tab key is to insert at a place instead of white space, if any;
-   *   onLanguage gets the language of the text, as it changes
+   *   nothing when the mouse leaves; `complete` completes the word at a place, for the Tab key, or returns false;
+   *   onNext is called for F8; onLanguage gets the language of the text, as it changes
    */
-  constructor(element, { onInput, onRun, onPlace, complete, onLanguage }) {
+  constructor(element, { onInput, onRun, onPlace, onNext, complete, onLanguage }) {
     this.#onLanguage = onLanguage;
     this.#area = element.querySelector('textarea');
     this.#colored = element.querySelector('.colored');
     this.#lines = element.querySelector('.lines');
+    this.#marks = element.querySelector('.marks');
     this.#area.addEventListener('input', () => {
       this.#wrong = undefined;
       this.#draw();
@@ -36,12 +38,17 @@ export class Editor {
         this.#insert(`\n${this.#indent()}`);
       } else if (event.key === 'Tab' && !event.shiftKey && !this.#leaving) {
         event.preventDefault();
-        this.#insert(complete?.(this.#area.selectionStart) ?? '  ');
+        if (!complete?.(this.#area.selectionStart)) this.#insert('  ');
+      } else if (event.key === 'F8') {
+        event.preventDefault();
+        onNext?.();
       }
       this.#leaving = event.key === 'Escape'; // after Escape, Tab goes on to the next control
     });
     if (!onPlace) return;
-    for (const type of ['keyup', 'click', 'input']) this.#area.addEventListener(type, () => onPlace(this.#area.selectionStart, true));
+    for (const type of ['keyup', 'click', 'input']) {
+      this.#area.addEventListener(type, ({ key }) => { if (key !== 'F8') onPlace(this.#area.selectionStart, true); });
+    }
     this.#area.addEventListener('mousemove', (event) => onPlace(this.#placeAt(event), false));
     this.#area.addEventListener('mouseleave', () => onPlace(undefined, false));
   }
@@ -58,6 +65,9 @@ export class Editor {
   #leaving = false;
   #context;
 
+  /** Where the cursor is. */
+  get place() { return this.#area.selectionStart; }
+
   get source() { return this.#area.value; }
   set source(text) {
     this.#area.value = text;
@@ -69,6 +79,41 @@ export class Editor {
   mark(line) {
     this.#wrong = line;
     this.#draw();
+  }
+
+  /** Underlines parts of the text, and no others. @param {{start: number, end: number}[]} parts in order */
+  underline(parts) {
+    const text = this.source, pieces = [];
+    let at = 0;
+    for (const { start, end } of parts) {
+      if (start < at) continue; // within one before
+      const to = Math.max(end, start + 1);
+      pieces.push(text.slice(at, start), Object.assign(document.createElement('u'), { textContent: text.slice(start, to).replace(/^\n?$/, ' \n') }));
+      at = to;
+    }
+    this.#marks?.replaceChildren(...pieces);
+    this.#area.setAttribute('aria-invalid', parts.length > 0);
+  }
+
+  /** Selects a part of the text, and shows it. */
+  select(start, end) {
+    this.#area.focus();
+    this.#area.setSelectionRange(start, end);
+    const row = this.source.slice(0, start).split('\n').length - 1, scroller = this.#area.closest('.editor'), height = parseFloat(getComputedStyle(this.#area).lineHeight);
+    scroller.scrollTop = Math.max(0, row * height - scroller.clientHeight / 3);
+  }
+
+  /** Makes edits of one text: the first one is where the cursor is afterwards. @param {{start: number, end: number, text: string}[]} edits */
+  edit(edits) {
+    const [{ start, text }] = edits, before = edits.slice(1).filter((one) => one.start <= start).reduce((sum, one) => sum + one.text.length - (one.end - one.start), 0);
+    this.#area.focus();
+    for (const one of [...edits].sort((a, b) => b.start - a.start)) {
+      this.#area.setSelectionRange(one.start, one.end);
+      this.#insert(one.text);
+    }
+    const at = start + before + text.length;
+    this.#area.setSelectionRange(at, at);
+    this.#area.dispatchEvent(new Event('keyup')); // the cursor has moved
   }
 
   /** Shows lines as linked with something else, and no others. */

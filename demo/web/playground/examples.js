@@ -5,7 +5,7 @@ export const examples = [
   { name: 'sine', title: 'A wave from noisy points' },
   { name: 'moons', title: 'Two moons: a line between them (TypeScript)', file: 'moons.ts' },
   { name: 'picture', title: 'A picture learned by heart' },
-  { name: 'frames', title: 'A filter of moving pictures' },
+  { name: 'frames', title: 'A filter of moving pictures (TypeScript)', file: 'frames.ts' },
   { name: 'sort', title: 'A transformer that sorts' },
   { name: 'diffusion', title: 'Diffusion: a spiral out of noise' },
   { name: 'gan', title: 'A generative adversarial network' },

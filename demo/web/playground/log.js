@@ -15,7 +15,7 @@ export function print(element, text, level = 'log', from = '') {
 }
 
 /** "Line 4: " before an error with a place in the program, else nothing. */
-export const lineOf = (place) => place ? `Line ${place.line}: ` : '';
+export const lineOf = (place) => place?.line ? `Line ${place.line}: ` : '';
 
 /** Has what is printed take part in links. @param {import('./links.js').Links} links */
 export function linkLog(element, links) {

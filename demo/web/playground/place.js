@@ -2,16 +2,20 @@
 
 import { placeOf } from './program.js';
 
-let address;
+let address, lines;
 
-/** Has {@link lineHere} look for a program. A call may be many functions deep: in a layer of a layer. */
-export function useProgram(given) {
+/** Has {@link placeIn} look for a program. A call may be many functions deep: in a layer of a layer. */
+export function useProgram(given, linesOf) {
   address = given;
+  lines = linesOf;
   Error.stackTraceLimit = 50;
 }
 
+/** Where in the program that is being run a stack was, or undefined outside of one. */
+export const placeIn = (stack) => address && placeOf(stack, address, lines);
+
 /** The line of the program that is being run, or undefined outside of one. */
-export const lineHere = () => address && placeOf(new Error().stack, address)?.line;
+export const lineHere = () => placeIn(new Error().stack)?.line;
 
 /** The builders whose label the program has set itself. */
 const labelled = new WeakSet();

@@ -1,9 +1,8 @@
 // Runs a program of the playground: a worker of its own for each run, so that it can be ended at any time.
 
-import { erased } from './erase.js';
 import { languageOf, placeInText } from './language.js';
-import { lineHere, useProgram, withoutLabels } from './place.js';
-import { placeOf, withAddresses } from './program.js';
+import { lineHere, placeIn, useProgram, withoutLabels } from './place.js';
+import { asItIs, withAddresses } from './program.js';
 import { report } from './report.js';
 import { useCompiler } from './rlx.js';
 import { runText } from './text.js';
@@ -28,42 +27,33 @@ for (const level of ['log', 'info', 'warn', 'error']) {
   };
 }
 
-/** A program without its types; one that cannot be read is as it was, and what is wrong with it is returned, too. */
-function withoutTypes(source) {
-  try {
-    return { code: erased(source) };
-  } catch (wrong) {
-    return { code: source, wrong };
-  }
-}
-
-/** Runs a program in TypeScript as a module. */
-async function runProgram(source) {
-  const { code, wrong } = withoutTypes(source);
+/** Runs a module. Returns why it could not be read, if it could not, and nothing was done. */
+async function runModule(code, lines) {
   const address = URL.createObjectURL(new Blob([withAddresses(code, import.meta.url)], { type: 'text/javascript' }));
-  useProgram(address);
+  useProgram(address, lines);
   try {
     await import(address);
+    return undefined;
   } catch (reason) {
     const error = reason instanceof Error ? reason : new Error(textOf(reason));
-    if (wrong && error instanceof SyntaxError) throw Object.assign(wrong, { at: wrong.place });
-    throw Object.assign(error, { at: placeOf(error.stack, address) });
+    if (!lines && error instanceof SyntaxError && !globalThis.programBegun) return error.message;
+    throw Object.assign(error, { at: placeIn(error.stack) });
   } finally {
     URL.revokeObjectURL(address);
   }
 }
 
-async function run(source) {
+async function run(source, { code = asItIs(source), lines } = {}) {
   try {
-    await (languageOf(source) === 'graph' ? runText(source) : runProgram(source));
-    report({ type: 'end' });
+    const unread = await (languageOf(source) === 'graph' ? runText(source) : runModule(code, lines));
+    report(unread ? { type: 'unread', message: unread } : { type: 'end' });
   } catch (error) {
     const { message, ...place } = placeInText(error.message) ?? { message: error.message };
     report({ type: 'failed', kind: error.kind ?? error.name, message: withoutLabels(message), place: error.at ?? (place.line && place) });
   }
 }
 
-globalThis.onmessage = ({ data: { source, compiler } }) => {
+globalThis.onmessage = ({ data: { source, script, compiler } }) => {
   useCompiler(compiler);
-  run(source);
+  run(source, script);
 };

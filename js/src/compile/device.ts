@@ -35,7 +35,7 @@ export async function findDevice(name: string, given: DeviceOptions): Promise<Fo
   const options = withDefaults(given);
   try {
     const from = options.device ?? await requestAdapter(options);
-    const { description } = describe(from as GPUDevice, false, from), device = adapterText(from).trim();
+    const { description } = describe(from as GPUDevice, from), device = adapterText(from).trim();
     return { info: { name, description: device.includes(description) ? device : description, on: 'gpu', software: isSoftware(from), error: undefined }, from };
   } catch (reason) {
     if ((reason as RlxError).kind !== 'device') throw reason;

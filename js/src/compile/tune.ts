@@ -107,7 +107,7 @@ interface Bench { name: string; open(plan: Uint8Array<ArrayBuffer>): Promise<Tri
 
 async function openBench({ limits }: Job, where: DeviceOptions): Promise<Bench> {
   const { gpu: device, owned, description } = where.device
-    ? describe(where.device, false, where.device)
+    ? describe(where.device, where.device)
     : await requestDevice(await requestAdapter(where), requirementsOf(limits));
   return {
     name: description,

@@ -59,9 +59,10 @@ export class Folder {
    * best value of the folder.
    */
   async resume(trainer: Trainer): Promise<Saved> {
-    const newest = (await this.#list()).at(-1), bytes = newest && await this.files.read(newest);
-    let sum = 0, count = 0;
-    if (bytes) {
+    let newest: string | undefined, bytes: Uint8Array<ArrayBuffer> | undefined, sum = 0, count = 0;
+    // Another tab that trains into the folder may remove the newest after the list is made, as it has a newer one then.
+    for (let before; !bytes && (newest = (await this.#list()).at(-1)) && newest !== before; before = newest) bytes = await this.files.read(newest);
+    if (newest && bytes) {
       const { tensors, metadata: { [bestKey]: best, [worseKey]: worse, [lossKey]: loss = '0', [stepsKey]: steps = '0' } } = decodeSafetensors(bytes);
       await trainer.load(tensors);
       trainer.steps = stepOf(newest); // a plan without a history of losses does not count

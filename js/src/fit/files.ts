@@ -38,8 +38,18 @@ export async function files(path: string): Promise<Files> {
   const fs = (globalThis as Host).process?.getBuiltinModule?.('node:fs/promises') as FileSystem | undefined;
   const storage = globalThis.navigator?.storage;
   if (!fs && !storage?.getDirectory) throw new RlxError('store', `folder ${path}: there is no file system here`, { name: path });
-  return caught(path, await attempt(path, () => fs ? onHost(fs, path) : inPage(storage, path)));
+  return caught(path, await attempt(path, () => fs ? onHost(fs, path) : inPage(storage, path)), fs ? undefined : inTurn(path));
 }
+
+/**
+ * Runs one call on a folder at a time, of all tabs: a file that another tab writes, replaces or removes can be neither removed nor
+ * read, and of two appends at once one would be lost.
+ */
+const inTurn = (path: string): Turn => async (call) =>
+  navigator.locks ? navigator.locks.request(`rlx/folder/${path.split('/').filter(Boolean).join('/')}`, call) : call();
+
+/** Runs a call once those before it have ended. */
+type Turn = <T>(call: () => Promise<T>) => Promise<T>;
 
 /** Runs a call of a file system; its error becomes one of kind `store`. */
 async function attempt<T>(path: string, call: () => Promise<T>): Promise<T> {
@@ -51,12 +61,12 @@ async function attempt<T>(path: string, call: () => Promise<T>): Promise<T> {
 }
 
 /** Files whose errors are of kind `store`. @internal */
-export const caught = (path: string, f: Files): Files => ({
-  list: () => attempt(path, () => f.list()),
-  read: (name) => attempt(path, () => f.read(name)),
-  write: (name, bytes) => attempt(path, () => f.write(name, bytes)),
-  append: (name, bytes) => attempt(path, () => f.append(name, bytes)),
-  remove: (name) => attempt(path, () => f.remove(name)),
+export const caught = (path: string, f: Files, turn: Turn = (call) => call()): Files => ({
+  list: () => attempt(path, () => turn(() => f.list())),
+  read: (name) => attempt(path, () => turn(() => f.read(name))),
+  write: (name, bytes) => attempt(path, () => turn(() => f.write(name, bytes))),
+  append: (name, bytes) => attempt(path, () => turn(() => f.append(name, bytes))),
+  remove: (name) => attempt(path, () => turn(() => f.remove(name))),
 });
 
 const notFound = (reason: unknown): undefined => {

@@ -1,7 +1,7 @@
 // Requests a GPUDevice and queries its capabilities.
 
 import type { Plan, Requires } from '../plan/plan.js';
-import { RlxError } from '../values/errors.js';
+import { need, RlxError } from '../values/errors.js';
 
 // These types appear in public declarations. Newer versions of TypeScript's library declare them;
 // in older ones they are empty unless @webgpu/types is installed. Either way these declarations
@@ -51,12 +51,12 @@ export const infoOf = (from: Capable): Partial<GPUAdapterInfo> =>
 
 /** Describes the missing capabilities of an adapter or a device for a plan. */
 function unmet({ target, requires: { features, limits, subgroup: [min, max] } }: Plan, from: Capable): string[] {
-  const { subgroupMinSize = 0, subgroupMaxSize = Infinity } = infoOf(from), has = from.limits as unknown as Record<string, number>;
+  const { subgroupMinSize = -1, subgroupMaxSize = Infinity } = infoOf(from), has = from.limits as unknown as Record<string, number>;
   return [
     target === 'webgpu' ? '' : `target ${target}`,
     ...features.map((name) => from.features.has(name as GPUFeatureName) ? '' : name),
     ...Object.entries(limits).map(([name, n]) => n <= has[name]! ? '' : `${name} ${n} (here ${has[name]})`),
-    !max || (subgroupMinSize >= Math.max(min, 1) && subgroupMaxSize <= max) ? '' : 'its subgroup sizes',
+    !max || (subgroupMinSize >= min && subgroupMaxSize <= max) ? '' : 'its subgroup sizes',
   ].filter(Boolean);
 }
 
@@ -87,16 +87,16 @@ export async function requestDevice(adapter: GPUAdapter, requires: Pick<Requires
       requiredFeatures: requires.features as GPUFeatureName[],
       requiredLimits: requires.limits,
     });
-    return describe(gpu, true, adapter);
+    return describe(gpu, adapter);
   } catch (cause) {
     throw new RlxError('device', `the adapter gives no device: ${(cause as Error).message}`, { cause });
   }
 }
 
-/** A device with its name. @internal */
-export function describe(gpu: GPUDevice, owned: boolean, from: Capable): OpenDevice {
+/** A device with its name, of an adapter of ours or itself, which is the caller's. @internal */
+export function describe(gpu: GPUDevice, from: Capable): OpenDevice {
   const { vendor, architecture, description } = infoOf(from);
-  return { gpu, owned, description: description || [vendor, architecture].filter(Boolean).join(' ') || 'WebGPU' };
+  return { gpu, owned: gpu !== from, description: description || [vendor, architecture].filter(Boolean).join(' ') || 'WebGPU' };
 }
 
 /**
@@ -111,6 +111,8 @@ export function onLost(gpu: GPUDevice, listener: (info: GPUDeviceLostInfo) => vo
 
 /** A device that can run one of a plan's variants, and that variant. @internal */
 export async function deviceFor(plan: Plan, options: DeviceOptions): Promise<{ device: OpenDevice; plan: Plan }> {
-  const given = options.device, from = given ?? await requestAdapter(options), variant = pickVariant(plan, from);
-  return { device: given ? describe(given, false, given) : await requestDevice(from as GPUAdapter, variant.requires), plan: variant };
+  const given = options.device, from = given ?? await requestAdapter(options);
+  need(from.limits, 'attr', 'device', 'a GPUDevice', given);
+  const variant = pickVariant(plan, from);
+  return { device: given ? describe(given, given) : await requestDevice(from as GPUAdapter, variant.requires), plan: variant };
 }

@@ -15,7 +15,7 @@ import { Recorder } from './recorder.js';
 import { type Capture, type ReadRequest, readRequest, type Source, StagingRing } from './staging.js';
 
 // Firefox polls for completed work every 100 ms, unless there is a submission.
-const needsNudge = /firefox/i.test(globalThis.navigator?.userAgent ?? '');
+const needsNudge = /firefox/i.test(globalThis.navigator?.userAgent as string);
 
 /**
  * The size of inputs from which on they go by mapped buffers, if nothing else asks for those (those of 400 KB are as fast
@@ -74,10 +74,9 @@ export class GPUProgram extends BaseProgram<ExecutableEntry> {
   }
 
   protected override end(error: RlxError): boolean {
-    if (!super.end(error)) return false;
-    this.#limiter.close(error);
+    this.#limiter.close(error); // a second time there is nothing to close
     this.#ring.close(error);
-    return true;
+    return super.end(error);
   }
 
   /** On a shared device, an error that names none of this program's objects is another's. */

@@ -81,7 +81,7 @@ export class StagingRing {
     this.#host = host;
     this.#maxPlaces = places ?? maxPlaces;
     const { status, entries, slots } = executable.plan;
-    this.#max = Math.min(maxBytes, Math.floor(executable.gpu.limits.maxBufferSize / 256) * 256);
+    this.#max = Math.min(maxBytes, executable.gpu.limits.maxBufferSize) & -256;
     this.#status = status ? [{ name: '', dtype: 'u32', shape: [], buffer: executable.buffers[status.buffer]!, offset: status.offset, bytes: statusBytes }] : [];
     const bytes = maxOf(entries, ({ outputs }) => outputs.reduce((sum, i) => sum + slots[i]!.bytes, 0), 1024);
     this.#buffers = Array.from({ length: Math.max(3, places ?? 4) }, () => this.#makeBuffer(statusBytes + Math.min(minBytes, bytes)));

@@ -67,10 +67,9 @@ export async function openProgram<E extends EntryTypes = any>(file: PlanFile<E> 
 
 /** {@link openProgram} in this thread, for a plan that was read already. @internal */
 export async function openLocal(plan: Plan, options: Omit<ProgramOptions, 'worker'>): Promise<Program> {
-  const { maxSteps = 64, memory, inFlight, staging, on = 'best', code: given } = options;
+  const { maxSteps = 64, memory, on = 'best', code: given } = options;
   checkCount('maxSteps', maxSteps, 1, 4096);
-  checkCount('inFlight', inFlight ?? 1, 1, 64);
-  checkCount('staging', staging ?? 1, 1, 64);
+  for (const name of ['inFlight', 'staging'] as const) checkCount(name, options[name] ?? 1, 1, 64);
   checkPlace(on);
   const code = on === 'gpu' ? undefined : pickCode(plan, given);
   if (on === 'cpu' && !code) throw new RlxError('device', `plan ${plan.name} has no code for the CPU`, { op: plan.name });

@@ -26,6 +26,18 @@ globalThis.train = async (steps, cut) => {
   const end = await fit(trainer, { data, steps, every: 5, save, log: 'log.jsonl', signal: stop.signal }).catch(({ kind }) => kind);
   return { end: end.kind ?? end, steps: trainer.steps, w: [...await program.read('w')] };
 };
+// Tabs that write, read and remove the same files give the errors of their calls.
+globalThis.share = async (rounds) => {
+  const folder = await files('shared/by'), problems = new Set(), bytes = new Uint8Array(3000).fill(7);
+  const noted = (call) => call.catch(({ message }) => { problems.add(message); return []; });
+  for (let i = 0; i < rounds; i++) {
+    await noted(folder.write(String(i % 3), bytes));
+    for (const name of await noted(folder.list())) await noted(folder.read(name));
+    await noted(folder.append('log.jsonl', Uint8Array.of(10)));
+    await noted(folder.remove(String((i + 1) % 3)));
+  }
+  return [...problems];
+};
 globalThis.ready = true;
 `;
 
@@ -82,4 +94,16 @@ test('a training is cut, the page reloads, and it goes on from its checkpoint', 
   assert.match(page.problems[warned] ?? '', /rlx: training goes on without a checkpoint: folder runs\/linear: .*quota/i);
   page.problems.length = 0;
   assert.deepEqual(page.problems, []);
+});
+
+test('tabs that share a folder wait for each other', async (t) => {
+  const browser = await openChromium({ webgpu: 'no adapter' });
+  t.after(() => browser.close());
+  const tabs = [await browser.open(`${server.origin}/`), await browser.open(`${server.origin}/`)];
+  for (const tab of tabs) await tab.waitForFunction(() => globalThis.ready);
+  const rounds = 60, problems = await Promise.all(tabs.map((tab) => tab.evaluate((count) => globalThis.share(count), rounds)));
+  assert.deepEqual(problems, [[], []]);
+  const log = await tabs[0].evaluate(async () => (await (await globalThis.files('shared/by')).read('log.jsonl')).length);
+  assert.equal(log, 2 * rounds, 'no line of the log is lost');
+  for (const { problems: seen } of tabs) assert.deepEqual(seen, []);
 });

@@ -52,7 +52,8 @@ for (let round = 1; round <= 20; round++) {
   let points = noise();
   for (let turn = turns - 1; turn >= 0; turn--) {
     const step = { points, now: left[turn], before: turn > 0 ? left[turn - 1] : 1, time: turn / turns };
-    points = (await (await trainer.program.run('denoise', step, { read: ['next'] })).reading).values.next;
+    const { values } = await (await trainer.program.run('denoise', step, { read: ['next'] })).reading;
+    points = Float32Array.from(values.next);
   }
   plot('Points', { spiral: pairs(spiral()), made: pairs(points) }, { x: [-2.5, 2.5], y: [-2.5, 2.5] });
 }

@@ -18,10 +18,9 @@ const making = graph('making', (b) => {
   b.output('points', points);
   b.output('loss', judge(b, points).neg().softplus().mean());
 });
-const optimizer = { kind: 'adam', beta1: 0.5 };
 const game = await program({ entries: {
-  judge: judging.step({ name: 'judge', optimizer, frozen: ['generator'] }),
-  make: making.step({ name: 'make', optimizer, frozen: ['judge'] }),
+  judge: judging.step({ name: 'judge', optimizer: { kind: 'adam', beta1: 0.5 }, frozen: ['generator'] }),
+  make: making.step({ name: 'make', optimizer: { kind: 'adam', beta1: 0.5 }, frozen: ['judge'] }),
 } });
 await game.load({ ...initialParams(judging, {}, 1), ...initialParams(making, {}, 1) }, { allowMissing: true });
 

@@ -67,17 +67,17 @@ const walk = (scores, cell) => { // the likeliest way, from a cell on
   return path;
 };
 
-const trainer = await train(model, { optimizer: { kind: 'adam' }, rate: 0.05, seed: 1 }), share = { x: [], y: [] };
+const trainer = await train(model, { optimizer: { kind: 'adam' }, rate: 0.05, seed: 1 }), rounds = [], shares = [];
 for (let round = 1; round <= 40; round++) {
   await trainer.run({ steps: 9, batches: batch });
   const { values: { reached, worths, scores } } = await (await trainer.step(batch(), { read: ['reached', 'worths', 'scores'] })).reading;
-  share.x.push(10 * round);
-  share.y.push(reached[0]);
+  rounds.push(10 * round);
+  shares.push(reached[0]);
   const paths = [0, cells - side, cells - 1].flatMap((corner) => walk(scores, corner));
   picture('What a cell is worth, and the ways from three corners', {
     width: side, height: side, range: [0, 1], data: Float32Array.from(worths, (v, cell) => cell === goal ? 1 : at(cell) === '#' ? 0 : 0.15 + 0.85 * v),
     dots: { x: paths.map((cell) => (cell % side + 0.5) / side), y: paths.map((cell) => (Math.floor(cell / side) + 0.5) / side), group: paths.map(() => 1) },
   });
-  plot('Agents that reach the goal', { share }, { y: [0, 1] });
+  plot('Agents that reach the goal', { share: { x: rounds, y: shares } }, { y: [0, 1] });
 }
 trainer.program.close();

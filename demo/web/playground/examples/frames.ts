@@ -8,9 +8,9 @@ await init();
 const side = 96, filter = 'blur(2px) invert(1)'; // any filter of CSS: contrast(2), brightness(0.5) blur(1px), …
 
 // What is seen through the filter: discs that fly about, and what it makes of them.
-const canvas = (filter) => Object.assign(new OffscreenCanvas(side, side).getContext('2d'), { filter });
+const canvas = (filter: string) => Object.assign(new OffscreenCanvas(side, side).getContext('2d')!, { filter });
 const plain = canvas('none'), filtered = canvas(filter);
-function draw(time) {
+function draw(time: number) {
   plain.fillStyle = '#202020';
   plain.fillRect(0, 0, side, side);
   for (let i = 0; i < 7; i++) {
@@ -40,8 +40,8 @@ for (let round = 0, time = 0; round < 60; round++) {
   };
   await trainer.run({ steps: 20, batches: frame });
   picture('What the layer makes of it', { width: side, height: side, range: [0, 1], data: await program.read('guess') });
-  for (const [title, { canvas }] of [['The picture', plain], [`Through ${filter}`, filtered]]) {
-    const { data } = canvas.getContext('2d').getImageData(0, 0, side, side);
+  for (const [title, { canvas }] of [['The picture', plain], [`Through ${filter}`, filtered]] as const) {
+    const { data } = canvas.getContext('2d')!.getImageData(0, 0, side, side);
     picture(title, { width: side, height: side, range: [0, 255], data: data.filter((_, i) => i % 4 === 0) });
   }
 }
