@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -165,7 +166,7 @@ func startOf(s native.Slot) native.Tensor {
 
 // TestFamiliesTrain keeps the families working between runs of the benchmark: the loss is finite.
 func TestFamiliesTrain(t *testing.T) {
-	for _, f := range families.All {
+	for _, f := range slices.Concat(families.All, families.Further) {
 		t.Run(f.Name, func(t *testing.T) {
 			g, below, err := f.Step(1)
 			if err != nil {
