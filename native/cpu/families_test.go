@@ -12,6 +12,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest/families"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/cpu"
 )
 
 // BenchmarkFamilies runs training steps of all families, and those of PyTorch, eager and
@@ -188,6 +189,24 @@ func TestFamiliesTrain(t *testing.T) {
 				t.Errorf("losses %v", losses)
 			}
 		})
+	}
+}
+
+// TestFamiliesComputeInKernels finds arithmetic that kernels lack: it takes ten times as long or more. One operation alone
+// on numbers that its group moves is not worth a kernel.
+func TestFamiliesComputeInKernels(t *testing.T) {
+	for _, f := range slices.Concat(families.All, families.Further) {
+		g, _, err := f.Step(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		outside, err := cpu.OutsideKernels(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(outside) > 0 {
+			t.Errorf("%s: %q", f.Name, outside)
+		}
 	}
 }
 
