@@ -18,7 +18,7 @@ func Long() native.Backend { return backend{1} }
 // LowerComposites returns the graph that the backend compiles for g.
 func LowerComposites(g *ir.Graph) (*ir.Graph, error) { return lowerComposites(g) }
 
-// OutsideKernels returns the arithmetic of a graph that is computed lane by lane, not by kernels, in groups of some work;
+// OutsideKernels returns the arithmetic and the loads of a graph that are done lane by lane, not by kernels, in groups of some work;
 // none where there are no kernels.
 func OutsideKernels(g *ir.Graph) ([]string, error) {
 	if !jit.Available() {
@@ -44,8 +44,12 @@ func OutsideKernels(g *ir.Graph) ([]string, error) {
 		for _, x := range nests {
 			x.n.eachList(func(code *[]instr) {
 				for _, in := range *code {
-					if in.kind == opApply && !in.scalar && x.n.cost > chunkCost {
+					switch {
+					case in.scalar || x.n.cost < chunkCost:
+					case in.kind == opApply:
 						found[fmt.Sprintf("%s of %s in %s", in.node.Op, in.node.Args[0].Type, x.n.name)] = true
+					case in.kind == opLoad && jit.HasGathers(in.buf.dtype) && !in.isContiguous() && (in.at.general || in.at.stride != 0):
+						found[fmt.Sprintf("load of %s in %s", in.buf.dtype, x.n.name)] = true
 					}
 				}
 			})

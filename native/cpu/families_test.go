@@ -192,8 +192,7 @@ func TestFamiliesTrain(t *testing.T) {
 	}
 }
 
-// TestFamiliesComputeInKernels finds arithmetic that kernels lack: it takes ten times as long or more. One operation alone
-// on numbers that its group moves is not worth a kernel.
+// TestFamiliesComputeInKernels finds arithmetic and loads that kernels lack: they take ten times as long or more.
 func TestFamiliesComputeInKernels(t *testing.T) {
 	for _, f := range slices.Concat(families.All, families.Further) {
 		g, _, err := f.Step(1)

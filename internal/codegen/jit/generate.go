@@ -155,6 +155,8 @@ func (g *generator) do(s *step) {
 		g.memory.storeRuns(s)
 	case loadPart:
 		g.memory.loadPart(s)
+	case gather:
+		g.memory.gather(s)
 	case storePairs:
 		g.memory.storePairs(s)
 	case roundHalf:

@@ -80,6 +80,7 @@ const (
 	storeRuns
 	loadPart
 	storePairs
+	gather  // loads elements at the places of its operand
 	whenAny // begins steps that are skipped where its operand, a boolean, is false in all lanes
 	carry   // ends them; its operand is their result, arbitrary where they are skipped
 )
