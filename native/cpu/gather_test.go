@@ -2,6 +2,7 @@ package cpu_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
@@ -43,6 +44,40 @@ func TestGatheredLoads(t *testing.T) {
 					near(t, fmt.Sprint("third ", width), i, got["third"][row*width+i], float64(x[i*groups+1]*x[i*groups+1]), 0)
 				}
 			}
+		}
+	})
+}
+
+// TestPlacesOfColumnsAreComputedOnce takes columns at places that are computed, not again for each row.
+func TestPlacesOfColumnsAreComputedOnce(t *testing.T) {
+	const rows, n = 128, 100
+	x, ids := random(rows*n), make([]int32, n)
+	for i := range ids {
+		ids[i] = int32(i * i)
+	}
+	everyLevel(t, func(t *testing.T) {
+		p := compileGraphs(t, graph(t, func(b *ir.Builder) {
+			x, at := b.Input("x", ir.F32, ir.Dims(rows, n)...), b.Input("ids", ir.I32, ir.N(n))
+			at = ops.Rem(b, ops.Mul(b, at, ops.ConstLike(b, at, 7)), ops.ConstLike(b, at, n))
+			b.Output("y", ops.Take(b, x, at, 1, ops.OutsideClip))
+		}))
+		got, err := run(t, p, map[string]native.Tensor{"x": native.Float32s(x, rows, n), "ids": native.Int32s(ids, n)})["y"].Float32s()
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, y := range got {
+			near(t, "y", i, y, float64(x[i/n*n+int(ids[i%n]*7%n)]), 0)
+		}
+		timings, err := p.(native.Profiler).Profile(t.Context(), "run", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		launches := 0
+		for _, x := range timings {
+			launches += x.Launches
+		}
+		if launches != 2 && !strings.HasSuffix(t.Name(), "/go") {
+			t.Errorf("%d launches, not one for the places and one for the columns: %v", launches, timings)
 		}
 	})
 }
