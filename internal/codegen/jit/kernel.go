@@ -28,7 +28,9 @@ type Value int32
 type Kernel struct {
 	// Long means that numbers have 64 bits (f64, i64 and u64), so that a vector has half
 	// the lanes.
-	Long         bool
+	Long bool
+	// Full means that a call has whole vectors of lanes, also in rows: accumulators then need no mask.
+	Full         bool
 	arrays       int
 	steps        []step           // of the loop
 	after        []step           // executed once after the loop
