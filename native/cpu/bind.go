@@ -315,7 +315,7 @@ func loadAs[S unit, T lane](d []T, buf *buffer, a *boundAddress, convert func(S)
 	}
 	if a.long != nil {
 		return func(n int) {
-			from := view[S](buf)
+			from := view[S](buf)[a.first():]
 			for i, at := range a.long[:n] {
 				d[i] = convert(from[at])
 			}
@@ -361,7 +361,7 @@ func (b *boundAddress) lane(i int) int {
 	case b.index != nil:
 		return b.first() + int(b.index[i])
 	case b.long != nil:
-		return int(b.long[i])
+		return b.first() + int(b.long[i])
 	case b.mask != nil && b.mask[i] == 0:
 		return 0
 	}

@@ -180,6 +180,8 @@ func (in *instr) fusedCost() float64 {
 		switch {
 		case in.isGathered() && in.at.apart:
 			return apart
+		case in.isGathered() && in.buf.dtype.Size() == 2:
+			return gathered + 6*step // takes them out of pairs
 		case in.isGathered():
 			return gathered
 		}

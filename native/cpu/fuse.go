@@ -278,7 +278,7 @@ func (s *segment) load(in *instr) jit.Value {
 
 // gather loads elements at places that the kernel computes or reads: the array begins where those are 0.
 func (s *segment) gather(in *instr) jit.Value {
-	places, _ := s.value(in.at.index, ir.I32)
+	places, _ := s.value(in.at.index, wordType(in.at.index))
 	access, at := *in, *in.at
 	at.general, at.index, access.at = false, register{}, &at
 	return s.k.Gather(s.array(fusedArray{access: &access}), in.buf.dtype, places, at.span)

@@ -5,7 +5,6 @@ import (
 
 	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -13,36 +12,44 @@ import (
 // runs: those at any places, apart, in reverse, or in the order of other axes. Other addresses stay.
 func (m *nestBuilder) gathered(a *address, offset scalar.Expr, buf *buffer) *address {
 	in := instr{kind: opLoad, buf: buf, at: a, scalar: !a.wide}
-	if !a.wide || a.mask != nil || !jit.Available() || !jit.HasGathers(buf.dtype) || buf.elems > math.MaxInt32 || in.isInKernels() {
+	if !a.wide || a.mask != nil || !jit.Available() || !jit.HasGathers(buf.dtype) || buf.elems < 2 || in.isInKernels() {
 		return a
 	}
-	sum := affineOf(offset).joined(buf.elems)
-	if lanes, ok := m.alongLanes(sum); ok {
+	lane := ir.I32
+	if kindOf(buf.dtype) == kind64 {
+		lane = ir.I64
+	}
+	if lanes, ok := m.alongLanes(affineOf(offset).joined(buf.elems), lane); ok {
 		return lanes
 	}
-	if a.general && a.index.class == classInt {
+	switch {
+	case !a.general:
+	case classOf(lane) == a.index.class && (lane == ir.I64 || buf.elems <= math.MaxInt32):
 		a.span = buf.elems
+	case lane == ir.I64:
+		v := m.expr(scalar.Convert(offset, lane))
+		a.index, a.level, a.span = v.reg, v.level, buf.elems
 	}
 	return a
 }
 
 // alongLanes returns the address of a sum of multiples of coordinates, of which those along the lanes become the index of
-// a lane, from 0 on, and the others terms; false for other sums.
-func (m *nestBuilder) alongLanes(sum affine) (*address, bool) {
+// a lane, from 0 on, of the given type, and the others terms; false for other sums.
+func (m *nestBuilder) alongLanes(sum affine, lane ir.DType) (*address, bool) {
 	a := &address{base: sum.constant, general: true, wide: true, span: 1, apart: true}
-	index := loop.Int(0)
+	number := func(x int) scalar.Expr { return scalar.ConstI(lane, int64(x)) }
+	index := number(0)
 	for _, t := range sum.terms {
-		v := m.named[t.of.Name]
 		c := m.coords[t.of.Name]
 		if t.of.Op != scalar.OpVar || t.of.Type != ir.I32 {
 			return nil, false
 		}
-		if c == nil || !v.wide {
-			at := m.expr(t.of)
-			if at.wide {
+		if c == nil || !m.named[t.of.Name].wide {
+			v := m.expr(t.of)
+			if v.wide {
 				return nil, false
 			}
-			a.terms, a.level = append(a.terms, term{t.coef, at.reg}), max(a.level, at.level)
+			a.terms, a.level = append(a.terms, term{t.coef, v.reg}), max(a.level, v.level)
 			continue
 		}
 		last := t.coef * (c.size - 1)
@@ -50,14 +57,14 @@ func (m *nestBuilder) alongLanes(sum affine) (*address, bool) {
 			return nil, false
 		}
 		a.apart = a.apart && max(t.coef, -t.coef) >= cacheLine/4
-		index = scalar.Add(index, scalar.Mul(t.of, loop.Int(t.coef)))
+		index = scalar.Add(index, scalar.Mul(scalar.Convert(t.of, lane), number(t.coef)))
 		a.span += max(last, -last)
 		if last < 0 { // the first element is that of the last point
-			a.base, index = a.base+last, scalar.Sub(index, loop.Int(last))
+			a.base, index = a.base+last, scalar.Sub(index, number(last))
 		}
 	}
 	v := m.expr(scalar.Simplify(index))
-	if !v.wide || a.span > math.MaxInt32 {
+	if !v.wide || a.span < 2 || a.span > math.MaxInt32 {
 		return nil, false
 	}
 	a.index, a.level = v.reg, max(a.level, v.level)

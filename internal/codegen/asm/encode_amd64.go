@@ -124,15 +124,15 @@ func (e *Encoder) EVEX(o Opcode, reg, first int, rm Operand, m Masking) {
 	e.operands(o, reg, rm, o.unit(m.Broadcast))
 }
 
-// Gather writes a load of the 32-bit elements at base plus four times the lanes of a register. Lanes of the mask, a mask
+// Gather writes a load of a lane each at base plus scale bytes times the lanes of a register. Lanes of the mask, a mask
 // register or one of vectors, become zero where they are loaded.
-func (e *Encoder) Gather(reg, base, places, mask int) {
-	at := Operand{Base: base, Index: places & 15, Scale: 4}
+func (e *Encoder) Gather(reg, base, places, scale, mask int) {
+	o, at := e.Lanes(GatherWords), Operand{Base: base, Index: places & 15, Scale: scale}
 	if e.Wide {
-		e.EVEX(GatherWords, reg, places&16, at, Masking{Mask: mask}) // the field of the other operand has the upper bit
+		e.EVEX(o, reg, places&16, at, Masking{Mask: mask}) // the field of the other operand has the upper bit
 		return
 	}
-	e.VEX(GatherWords, reg, mask, at, false)
+	e.VEX(o, reg, mask, at, false)
 }
 
 // General writes an instruction on general registers: reg = o(reg, rm).

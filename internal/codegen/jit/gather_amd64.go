@@ -12,12 +12,12 @@ func (m *memory) gather(s *step) {
 		d := m.dest()
 		base := m.array(s, 0).Base
 		m.VEX(asm.MaskEqual, mask, mask, asm.Register(mask), false) // all lanes
-		m.Gather(d, base, places, mask)
+		m.Gather(d, base, places, s.lanes, mask)
 		m.mask.free = append(m.mask.free, mask)
 		return
 	}
 	mask := m.temp()
 	m.splatBits(mask, m.ones())
 	d := m.dest()
-	m.Gather(d, m.array(s, 0).Base, places, mask)
+	m.Gather(d, m.array(s, 0).Base, places, s.lanes, mask)
 }

@@ -1,12 +1,71 @@
 package jit
 
 import (
+	"math"
 	"testing"
 	"unsafe"
 
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
+
+// TestGathersOfOtherTypes loads elements of f64 and of bf16, of which the last is not the first of a pair in memory.
+func TestGathersOfOtherTypes(t *testing.T) {
+	const n, elems = 64, 9
+	if !HasGathers(dtype.F64) || !HasGathers(dtype.BF16) {
+		t.Skip("the processor has no gathers")
+	}
+	place := func(i int) int64 { return int64(i%(elems+3) - 1) }
+	want := func(i int) int { return int(min(uint64(place(i)), elems-1)) }
+	everyLevel(t, func(t *testing.T) {
+		k := &Kernel{Long: true}
+		places, x, y := k.Array(), k.Array(), k.Array()
+		k.Store(y, dtype.F64, k.Gather(x, dtype.F64, k.Load(places, dtype.I64), elems))
+		c := loadKernel(t, k)
+		var at [n]int64
+		var in [elems]float64
+		var out [n]float64
+		for i := range in {
+			in[i] = float64(i) + 0.5
+		}
+		for i := range at {
+			at[i] = place(i)
+		}
+		c.Set(places, unsafe.Pointer(&at))
+		c.Set(x, unsafe.Pointer(&in))
+		c.Set(y, unsafe.Pointer(&out))
+		c.Run(n)
+		for i, got := range out {
+			if got != in[want(i)] {
+				t.Fatalf("f64: lane %d is %v, not %v", i, got, in[want(i)])
+			}
+		}
+	})
+	everyLevel(t, func(t *testing.T) {
+		k := &Kernel{}
+		places, x, y := k.Array(), k.Array(), k.Array()
+		k.Store(y, dtype.F32, k.Gather(x, dtype.BF16, k.Load(places, dtype.I32), elems))
+		c := loadKernel(t, k)
+		var at [n]int32
+		var in [elems]uint16
+		var out [n]float32
+		for i := range in {
+			in[i] = uint16(math.Float32bits(float32(i)-3) >> 16)
+		}
+		for i := range at {
+			at[i] = int32(place(i))
+		}
+		c.Set(places, unsafe.Pointer(&at))
+		c.Set(x, unsafe.Pointer(&in))
+		c.Set(y, unsafe.Pointer(&out))
+		c.Run(n)
+		for i, got := range out {
+			if got != float32(want(i))-3 {
+				t.Fatalf("bf16: lane %d is %v, not %v", i, got, float32(want(i))-3)
+			}
+		}
+	})
+}
 
 // TestGathersReadTheirPlaces sums elements of many arrays at computed places, some of them outside, in a kernel with more
 // values and arrays than registers.

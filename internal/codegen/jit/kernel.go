@@ -60,7 +60,7 @@ type step struct {
 	array int
 	skip  int  // of load and store: index of the vector in the iteration
 	shift int  // of load and store: elements by which those accessed are after the array's
-	lanes int  // lanes of rotate, bits of rotateBits, the part of loadPart
+	lanes int  // lanes of rotate, bits of rotateBits, the part of loadPart, the bytes from place to place of gather
 	runs  Runs // of loadRuns and storeRuns
 }
 
