@@ -52,7 +52,11 @@ func dropInnerWork(c *fusion.Code) {
 }
 
 func buildNest(name string, c *fusion.Code, outer, inner []int, b blocking, buffers map[int]*buffer) (*nest, error) {
-	m := newNestBuilder(name, points{c.Outer, outer}, points{c.Inner, inner}, b, buffers)
+	rows := points{c.Outer, outer}
+	if b.inner && product(inner) >= jit.Width() {
+		rows = rows.longLast()
+	}
+	m := newNestBuilder(name, rows, points{c.Inner, inner}, b, buffers)
 	for _, s := range c.Stages {
 		m.lets(s.Lets)
 		m.reductions(s.Reductions)
