@@ -26,8 +26,12 @@ type address struct {
 	index     register // of a general address
 	wide      bool     // lanes differ, or may
 	level     level
-	// general addresses are not affine: each lane has its index.
+	// general addresses are not affine: each lane has its index, which adds to base and terms.
 	general bool
+	// span, if not 0, is the number of elements of which kernels gather those of a general address.
+	span int
+	// apart means that no two neighbouring lanes of these are in a cache line.
+	apart bool
 	// most, if not 0, is the number of values from 0 that the only term that is not a coordinate may
 	// have for the element to be one of its buffer: kernels compute such addresses.
 	most int
@@ -50,7 +54,7 @@ func (a *address) key() string {
 		return fmt.Sprint(plain.key(), " if ", a.mask.reg.index)
 	}
 	if a.general {
-		return fmt.Sprint("index ", a.index.index)
+		return fmt.Sprint("index ", a.index.index, " ", a.base, a.terms)
 	}
 	var sb strings.Builder
 	fmt.Fprint(&sb, a.base, " ", a.stride)

@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
@@ -33,4 +34,30 @@ func TestRowsOfNeighboursHaveNoDivisions(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestLongAxesAreRows moves the longest axis last where the last has few points, as heads of attention have for each edge.
+func TestLongAxesAreRows(t *testing.T) {
+	for _, c := range []struct{ dims, want []int }{
+		{[]int{30000, 4}, []int{4, 30000}},
+		{[]int{8, 1000, 2, 3}, []int{8, 2, 3, 1000}},
+		{[]int{30000, 16}, []int{30000, 16}},
+		{[]int{40, 4}, []int{40, 4}},
+		{[]int{7}, []int{7}},
+		{nil, nil},
+	} {
+		vars := make([]scalar.Expr, len(c.dims))
+		for i, n := range c.dims {
+			vars[i] = scalar.NewVar("i", ir.I32, 0, int64(n-1))
+		}
+		got := points{vars, c.dims}.longLast()
+		if !slices.Equal(got.dims, c.want) {
+			t.Errorf("%v become %v, not %v", c.dims, got.dims, c.want)
+		}
+		for i, v := range got.vars {
+			if _, hi, _ := scalar.NewSimplifier().Range(v); int(hi) != c.want[i]-1 {
+				t.Errorf("the coordinate of %d points has %d", c.want[i], hi+1)
+			}
+		}
+	}
 }

@@ -125,10 +125,8 @@ func (m *machine) bindAddress(a *address) *boundAddress {
 	switch {
 	case a.general && a.index.class == classLong:
 		b.long = m.files.long[a.index.index]
-		return b
 	case a.general:
 		b.index = m.files.ints[a.index.index]
-		return b
 	}
 	if a.run > 0 {
 		b.run, b.jump, b.start = a.run, a.jump, m.files.counter(a.start)
@@ -233,7 +231,7 @@ func loadSame[T float32 | float64 | int32 | int64](d []T, buf *buffer, a *boundA
 		return loadAs(d, buf, a, func(x T) T { return x })
 	case a.index != nil:
 		return func(n int) {
-			from, index := view[T](buf), a.index[:n]
+			from, index := view[T](buf)[a.first():], a.index[:n]
 			for i, at := range index {
 				d[i] = from[at]
 			}
@@ -309,7 +307,7 @@ func loadAs[S unit, T lane](d []T, buf *buffer, a *boundAddress, convert func(S)
 	}
 	if a.index != nil {
 		return func(n int) {
-			from := view[S](buf)
+			from := view[S](buf)[a.first():]
 			for i, at := range a.index[:n] {
 				d[i] = convert(from[at])
 			}
@@ -317,7 +315,7 @@ func loadAs[S unit, T lane](d []T, buf *buffer, a *boundAddress, convert func(S)
 	}
 	if a.long != nil {
 		return func(n int) {
-			from := view[S](buf)
+			from := view[S](buf)[a.first():]
 			for i, at := range a.long[:n] {
 				d[i] = convert(from[at])
 			}
@@ -361,9 +359,9 @@ func complexView(buf *buffer) []complex128 {
 func (b *boundAddress) lane(i int) int {
 	switch {
 	case b.index != nil:
-		return int(b.index[i])
+		return b.first() + int(b.index[i])
 	case b.long != nil:
-		return int(b.long[i])
+		return b.first() + int(b.long[i])
 	case b.mask != nil && b.mask[i] == 0:
 		return 0
 	}

@@ -52,7 +52,11 @@ func dropInnerWork(c *fusion.Code) {
 }
 
 func buildNest(name string, c *fusion.Code, outer, inner []int, b blocking, buffers map[int]*buffer) (*nest, error) {
-	m := newNestBuilder(name, points{c.Outer, outer}, points{c.Inner, inner}, b, buffers)
+	rows := points{c.Outer, outer}
+	if b.inner && product(inner) >= jit.Width() {
+		rows = rows.longLast()
+	}
+	m := newNestBuilder(name, rows, points{c.Inner, inner}, b, buffers)
 	for _, s := range c.Stages {
 		m.lets(s.Lets)
 		m.reductions(s.Reductions)
@@ -387,7 +391,7 @@ func (m *nestBuilder) load(e scalar.Expr) value {
 		m.fail("tensor %d has no memory", e.Ref)
 		return m.emitOnce(signature{op: scalar.OpConst, dtype: e.Type}, instr{kind: opConst, node: scalar.Const(e.Type, 0)}, e.Type, atStart, false)
 	}
-	at := m.address(e.Args[0], buf)
+	at := m.gathered(m.address(e.Args[0], buf), e.Args[0], buf)
 	m.bound(at, e.Args[0], buf)
 	s := signature{op: e.Op, dtype: e.Type, ref: e.Ref, name: at.key(), buffer: buf}
 	return m.emitOnce(s, instr{kind: opLoad, node: e, buf: buf, at: at}, e.Type, max(at.level, perRun), at.wide)

@@ -116,7 +116,7 @@ func (p complexParts) partOf(x scalar.Expr) (scalar.Expr, bool) {
 // splits reports whether the parts of a complex number have rules of their own.
 func splits(x scalar.Expr) bool {
 	switch x.Op {
-	case scalar.OpAdd, scalar.OpSub, scalar.OpMul, scalar.OpDiv, scalar.OpNeg, scalar.OpConj, scalar.OpSelect, scalar.OpConvert, scalar.OpMakeComplex:
+	case scalar.OpAdd, scalar.OpSub, scalar.OpMul, scalar.OpMulZero, scalar.OpDiv, scalar.OpNeg, scalar.OpConj, scalar.OpSelect, scalar.OpConvert, scalar.OpMakeComplex:
 		return true
 	}
 	return false
@@ -145,10 +145,13 @@ func (p complexParts) compute(x scalar.Expr) [2]scalar.Expr {
 	case scalar.OpSelect:
 		return each(func(k int) scalar.Expr { return scalar.Select(x.Args[0], arg(1, k), arg(2, k)) })
 	case scalar.OpMul:
-		return [2]scalar.Expr{
-			scalar.Sub(scalar.Mul(arg(0, 0), arg(1, 0)), scalar.Mul(arg(0, 1), arg(1, 1))),
-			scalar.Add(scalar.Mul(arg(0, 0), arg(1, 1)), scalar.Mul(arg(0, 1), arg(1, 0))),
-		}
+		return complexProduct(p.of(x.Args[0]), p.of(x.Args[1]))
+	case scalar.OpMulZero:
+		a, b := p.of(x.Args[0]), p.of(x.Args[1])
+		zero := scalar.Const(a[0].Type, 0)
+		isZero := func(v [2]scalar.Expr) scalar.Expr { return scalar.And(scalar.Eq(v[0], zero), scalar.Eq(v[1], zero)) }
+		either, parts := scalar.Or(isZero(a), isZero(b)), complexProduct(a, b)
+		return each(func(k int) scalar.Expr { return scalar.Select(either, zero, parts[k]) })
 	case scalar.OpDiv:
 		return quotient(p.of(x.Args[0]), p.of(x.Args[1]))
 	case scalar.OpMakeComplex:
@@ -161,6 +164,14 @@ func (p complexParts) compute(x scalar.Expr) [2]scalar.Expr {
 		return each(func(k int) scalar.Expr { return scalar.Convert(arg(0, k), d) })
 	}
 	return [2]scalar.Expr{scalar.Real(x), scalar.Imag(x)}
+}
+
+// complexProduct returns the parts of x · y.
+func complexProduct(x, y [2]scalar.Expr) [2]scalar.Expr {
+	return [2]scalar.Expr{
+		scalar.Sub(scalar.Mul(x[0], y[0]), scalar.Mul(x[1], y[1])),
+		scalar.Add(scalar.Mul(x[0], y[1]), scalar.Mul(x[1], y[0])),
+	}
 }
 
 // quotient returns the parts of x / y: by the ratio of y's parts, as R. L. Smith (Algorithm 116, CACM 5, 1962), and

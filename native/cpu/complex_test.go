@@ -30,6 +30,7 @@ func TestComplexMaps(t *testing.T) {
 					b.Output("quotient", ops.Div(b, x, y))
 					b.Output("sum", ops.Add(b, x, y))
 					b.Output("square", ops.Mul(b, ops.Conj(b, y), y))
+					b.Output("product of numbers other than 0", ops.MulZero(b, x, y))
 					b.Output("scaled", ops.Complex(b, ops.Imag(b, x), ops.Add(b, ops.Real(b, y), ops.Convert(b, ops.Iota(b, ir.I32, 0, ir.N(size)), ops.Real(b, y).DType()))))
 				})
 				r, err := compileGraphs(t, ir.Entry{Name: "run", Graph: g}).Run(t.Context(), "run", map[string]native.Tensor{"x": native.FromArray(x), "y": native.FromArray(y)})
@@ -49,7 +50,7 @@ func TestComplexMaps(t *testing.T) {
 				for i := range size {
 					a, b := x.C[i], y.C[i]
 					for name, want := range map[string]complex128{
-						"quotient": a / b, "sum": a + b, "square": cmplx.Conj(b) * b, "scaled": complex(imag(a), real(b)+float64(i)),
+						"quotient": a / b, "sum": a + b, "product of numbers other than 0": productOrZero(a, b), "square": cmplx.Conj(b) * b, "scaled": complex(imag(a), real(b)+float64(i)),
 					} {
 						got := got[name].C[i]
 						if !sameNumber(real(got), real(want)) || !sameNumber(imag(got), imag(want)) {
@@ -60,6 +61,13 @@ func TestComplexMaps(t *testing.T) {
 			}
 		}
 	})
+}
+
+func productOrZero(a, b complex128) complex128 {
+	if a == 0 || b == 0 {
+		return 0
+	}
+	return a * b
 }
 
 // sameNumber compares parts of results of f32 or wider numbers, NaN with NaN.

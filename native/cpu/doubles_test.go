@@ -157,3 +157,26 @@ func compareDoubles(b *testing.B, f func(b *ir.Builder, x ir.Value) ir.Value, di
 	b.ReportMetric(best[0]/1e6, "ms-f64")
 	b.ReportMetric(best[0]/best[1], "x-f32")
 }
+
+// TestErfinvOfSingles compares erfinv of f32 with Go's of f64, over numbers next to 0, to 1 and between.
+func TestErfinvOfSingles(t *testing.T) {
+	const n, bound = 200_000, 2.5 // units in the last place
+	var x []float32
+	for i := 1; i < n; i++ {
+		at := float64(i) / n
+		x = append(x, float32(at), float32(1-math.Exp(-16.6*at)), float32(math.Exp(-40*at)))
+	}
+	x = slices.DeleteFunc(x, func(x float32) bool { return x >= 1 })
+	everyLevel(t, func(t *testing.T) {
+		got := outputs(t, graph(t, func(b *ir.Builder) {
+			b.Output("y", ops.Erfinv(b, b.Input("x", ir.F32, ir.N(len(x)))))
+		}), map[string]native.Tensor{"x": native.Float32s(x, len(x))})
+		for i, y := range got["y"] {
+			want := math.Erfinv(float64(x[i]))
+			single := float32(want)
+			if ulp := float64(math.Nextafter32(single, math.MaxFloat32) - single); math.Abs(float64(y)-want) > bound*ulp {
+				t.Fatalf("erfinv(%v) is %v, not %v", x[i], y, want)
+			}
+		}
+	})
+}

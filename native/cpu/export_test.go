@@ -1,6 +1,13 @@
 package cpu
 
 import (
+	"context"
+	"fmt"
+	"maps"
+	"math"
+	"slices"
+
+	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
@@ -10,3 +17,43 @@ func Long() native.Backend { return backend{1} }
 
 // LowerComposites returns the graph that the backend compiles for g.
 func LowerComposites(g *ir.Graph) (*ir.Graph, error) { return lowerComposites(g) }
+
+// OutsideKernels returns the arithmetic and the loads of a graph that are done lane by lane, not by kernels, in groups of some work;
+// none where there are no kernels.
+func OutsideKernels(g *ir.Graph) ([]string, error) {
+	if !jit.Available() {
+		return nil, nil
+	}
+	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+	if err != nil {
+		return nil, err
+	}
+	p, err := compile(context.Background(), Backend().(backend), m, native.Budget{Bytes: math.MaxInt64}, nil, nil)
+	if err != nil {
+		return nil, err
+	}
+	found := map[string]bool{}
+	for _, s := range p.entries[0].steps {
+		var nests []*nestStep
+		switch s := s.(type) {
+		case *nestStep:
+			nests = []*nestStep{s}
+		case *piecesStep:
+			nests = s.nests
+		}
+		for _, x := range nests {
+			x.n.eachList(func(code *[]instr) {
+				for _, in := range *code {
+					switch {
+					case in.scalar || x.n.cost < chunkCost:
+					case in.kind == opApply:
+						found[fmt.Sprintf("%s of %s in %s", in.node.Op, in.node.Args[0].Type, x.n.name)] = true
+					case in.kind == opLoad && jit.HasGathers(in.buf.dtype) && !in.isContiguous() && (in.at.general || in.at.stride != 0):
+						found[fmt.Sprintf("load of %s in %s", in.buf.dtype, x.n.name)] = true
+					}
+				}
+			})
+		}
+	}
+	return slices.Sorted(maps.Keys(found)), nil
+}

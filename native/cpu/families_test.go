@@ -5,12 +5,14 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest/families"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/cpu"
 )
 
 // BenchmarkFamilies runs training steps of all families, and those of PyTorch, eager and
@@ -165,7 +167,7 @@ func startOf(s native.Slot) native.Tensor {
 
 // TestFamiliesTrain keeps the families working between runs of the benchmark: the loss is finite.
 func TestFamiliesTrain(t *testing.T) {
-	for _, f := range families.All {
+	for _, f := range slices.Concat(families.All, families.Further) {
 		t.Run(f.Name, func(t *testing.T) {
 			g, below, err := f.Step(1)
 			if err != nil {
@@ -187,6 +189,23 @@ func TestFamiliesTrain(t *testing.T) {
 				t.Errorf("losses %v", losses)
 			}
 		})
+	}
+}
+
+// TestFamiliesComputeInKernels finds arithmetic and loads that kernels lack: they take ten times as long or more.
+func TestFamiliesComputeInKernels(t *testing.T) {
+	for _, f := range slices.Concat(families.All, families.Further) {
+		g, _, err := f.Step(1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		outside, err := cpu.OutsideKernels(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(outside) > 0 {
+			t.Errorf("%s: %q", f.Name, outside)
+		}
 	}
 }
 

@@ -260,6 +260,9 @@ func (s *segment) lower(in *instr) bool {
 
 // load loads the elements of a load that kernels can do.
 func (s *segment) load(in *instr) jit.Value {
+	if in.isGathered() {
+		return s.gather(in)
+	}
 	array := s.array(fusedArray{access: in})
 	if in.parts {
 		return s.k.LoadPart(array, in.node.Type, int(in.node.Op-scalar.OpReal))
@@ -271,6 +274,14 @@ func (s *segment) load(in *instr) jit.Value {
 		return s.k.LoadBools(array)
 	}
 	return s.k.Load(array, in.buf.dtype)
+}
+
+// gather loads elements at places that the kernel computes or reads: the array begins where those are 0.
+func (s *segment) gather(in *instr) jit.Value {
+	places, _ := s.value(in.at.index, wordType(in.at.index))
+	access, at := *in, *in.at
+	at.general, at.index, access.at = false, register{}, &at
+	return s.k.Gather(s.array(fusedArray{access: &access}), in.buf.dtype, places, at.span)
 }
 
 // store stores a value as a store that kernels can do.

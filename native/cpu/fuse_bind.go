@@ -18,6 +18,7 @@ type boundAccess struct {
 	stores        bool
 	runs          jit.Runs // of length 0 where the elements are contiguous
 	scalar        bool     // one element for all lanes
+	span          int      // elements that a kernel gathers from, 0 for other accesses
 	// guarded elements are not written once a check has failed.
 	guarded bool
 	elems   []byte // the elements of this block
@@ -38,15 +39,20 @@ func (t *boundAccess) extent(n int) int {
 	switch {
 	case t.scalar:
 		return 1
+	case t.span > 0:
+		return t.span
 	case t.runs.Length > 0:
 		return t.runs.Extent(n)
 	}
 	return n
 }
 
+// isFixed reports whether all lanes access elements from one place on.
+func (t *boundAccess) isFixed() bool { return t.scalar || t.span > 0 }
+
 // from returns the elements from a lane on.
 func (t *boundAccess) from(lane int) []byte {
-	if t.scalar {
+	if t.isFixed() {
 		return t.elems
 	}
 	return t.elems[lane*t.size:]
@@ -54,7 +60,7 @@ func (t *boundAccess) from(lane int) []byte {
 
 // bindAccess binds a load or store of a kernel.
 func (m *machine) bindAccess(array int, in *instr) boundAccess {
-	t := boundAccess{array: array, at: m.bindAddress(in.at), buf: in.buf, size: in.buf.dtype.Size(), scalar: in.scalar, guarded: in.node == guarded}
+	t := boundAccess{array: array, at: m.bindAddress(in.at), buf: in.buf, size: in.buf.dtype.Size(), scalar: in.scalar, span: in.at.span, guarded: in.node == guarded}
 	if in.at.run > 0 {
 		t.runs, _ = in.runs()
 	}
@@ -221,7 +227,7 @@ func runLast(call *jit.Call, tensors []boundAccess, lanes []boundLanes, first, n
 func runTail(call *jit.Call, tensors []boundAccess, lanes []boundLanes, first, n int) {
 	for i := range tensors {
 		t := &tensors[i]
-		if t.scalar {
+		if t.isFixed() {
 			continue
 		}
 		if at := uintptr(unsafe.Pointer(unsafe.SliceData(t.elems))) - uintptr(unsafe.Pointer(unsafe.SliceData(t.buf.data))); !t.stores && t.runs.Length == 0 && int(at)+(first+call.Width())*t.size <= len(t.buf.data) {

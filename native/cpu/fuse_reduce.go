@@ -83,16 +83,14 @@ const accumulatorSets = 4
 // vectors or are too many.
 func (f *fuser) reduceWhole(p *phase, kind laneKind) bool {
 	inner := &f.n.inner
-	sets, width := accumulatorSets, kind.width()
-	if inner.row%(accumulatorSets*width) != 0 || !f.fitsRegisters(p) {
-		sets = 1
-	}
+	sets, width := f.setsOf(p, inner.row, kind), kind.width()
 	long := inner.row > blockLanes // too long for lane registers
 	overlap := inner.row%width != 0
 	if inner.rows != 1 || inner.row > maxBlockPoints || inner.row%(sets*width) != 0 && (sets > 1 || !mayOverlap(inner.row)) {
 		return false
 	}
 	s := f.segmentOf(kind)
+	s.k.Full = !overlap
 	accs := make([]map[register]jit.Value, sets)
 	for i := range accs {
 		s.k.At(i)
@@ -173,6 +171,16 @@ func (f *fuser) sweepInner(p *phase, s *segment) {
 	}
 }
 
+// setsOf returns the number of sets of accumulators for a row: about [accumulatorSets] that divide its vectors, or one.
+func (f *fuser) setsOf(p *phase, row int, kind laneKind) int {
+	for _, sets := range []int{accumulatorSets, 5, 3, 2} {
+		if row%(sets*kind.width()) == 0 && f.fitsRegisters(p) && sets*len(p.accumulators) <= jit.MaxAccumulators() {
+			return sets
+		}
+	}
+	return 1
+}
+
 // fitsRegisters reports whether several sets of accumulators and of an inner point's values
 // fit the machine registers.
 func (f *fuser) fitsRegisters(p *phase) bool {
@@ -182,6 +190,7 @@ func (f *fuser) fitsRegisters(p *phase) bool {
 // blockKernel makes the kernel of a block with the given number of accumulator sets.
 func (f *fuser) blockKernel(p *phase, kind laneKind, sets int) (s *segment, hoisted []instr, ok bool) {
 	s = f.segmentOf(kind)
+	s.k.Full = sets > 1 // what remains has a kernel of its own
 	accs := make([]map[register]jit.Value, sets)
 	for i := range accs {
 		s.k.At(i)

@@ -5,22 +5,20 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// Tensor IDs of a step's own buffers in the loads and stores of the nests before and after it.
-const (
-	ownID = -4 - iota
-	resultID
-)
+// resultID is the tensor ID of a step's result in the loads of the nest after it.
+const resultID = -4
 
-// materialize stores values to scratch memory as a row-major array.
+// materialize stores values to scratch memory as a row-major array. Its nest may itself materialise what it reads, so
+// that each buffer has an ID of its own.
 func (c *compiler) materialize(name string, x fusion.Elements) (*buffer, error) {
 	buf := c.scratch(x.Value.Type, product(x.Dims))
 	code := &fusion.Code{Rows: []fusion.ElementStore{{
-		Tensor: &fusion.Tensor{ID: ownID, Name: name, DType: x.Value.Type},
+		Tensor: &fusion.Tensor{ID: c.bufferID(buf), Name: name, DType: x.Value.Type},
 		Offset: scalar.Simplify(linear(x.Dims, x.At)), Value: x.Value,
 	}}}
 	var dims []int
 	code.Outer, dims = coordinates(x.At, x.Dims)
-	return buf, c.nest(name, code, dims, nil, map[int]*buffer{ownID: buf})
+	return buf, c.nest(name, code, dims, nil, nil)
 }
 
 // operand is [compiler.materialize] of values that are only read. Where they are a row-major array

@@ -139,7 +139,7 @@ func polyphasesOf(k *fusion.Contract) []polyphase {
 	}
 	free, summed := dividedAxes(list, results, vars), dividedAxes(list, k.K, k.KAt)
 	n := combinations(free)
-	if len(free) == 0 || n > maxPhases || combinations(summed) > maxPhases || product(results)*product(k.K) < n*phaseWork || min(product(k.M), product(k.N)) < minPhaseSide {
+	if len(free) == 0 || n > maxPhases || combinations(summed) > maxPhases || product(results)*product(k.K) < n*phaseWork || product(k.Batch) > 1 && min(product(k.M), product(k.N)) < minPhaseSide {
 		return nil
 	}
 	var out []polyphase
@@ -154,7 +154,7 @@ func polyphasesOf(k *fusion.Contract) []polyphase {
 	return out
 }
 
-// minPhaseSide is the minimum number of rows and of columns of a product that is divided: narrower ones are
+// minPhaseSide is the minimum number of rows and of columns of products of a batch that are divided: narrower ones are
 // stencils, or gain nothing.
 const minPhaseSide = 4
 

@@ -1,6 +1,7 @@
 package cpu_test
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff"
@@ -12,16 +13,20 @@ import (
 // TestTransposedConvolutions compares transposed convolutions, with windows longer and shorter than the
 // strides, so that some results have no terms, with the definition in f64.
 func TestTransposedConvolutions(t *testing.T) {
-	const batch, h, w, in, out = 2, 10, 11, 20, 8
+	const batch, h, w, in = 2, 10, 11, 20
 	for _, c := range []struct {
 		kernel, strides [2]int
 		groups, pad     int
 		planes          bool
+		out             int
 	}{
-		{[2]int{3, 4}, [2]int{2, 3}, 1, 1, false},
-		{[2]int{4, 3}, [2]int{2, 2}, 1, 1, true},
-		{[2]int{2, 5}, [2]int{3, 2}, 2, 0, false},
+		{[2]int{3, 4}, [2]int{2, 3}, 1, 1, false, 8},
+		{[2]int{4, 3}, [2]int{2, 2}, 1, 1, true, 8},
+		{[2]int{2, 5}, [2]int{3, 2}, 2, 0, false, 8},
+		{[2]int{4, 4}, [2]int{2, 2}, 1, 1, false, 3}, // to an image
+		{[2]int{4, 4}, [2]int{2, 2}, 1, 1, false, 1},
 	} {
+		out := c.out
 		x, weight := random(batch*h*w*in), random(c.kernel[0]*c.kernel[1]*in*out/c.groups)
 		g := build(t, func(b *ir.Builder) {
 			x := b.Input("x", ir.F32, ir.Dims(batch, h, w, in)...)
@@ -68,6 +73,31 @@ func TestTransposedConvolutions(t *testing.T) {
 				near(t, "y", i, got[i], want[i], 1e-4)
 			}
 		})
+	}
+}
+
+// TestTransposedConvolutionToAnImage counts the products of one: one for each phase, without the zeros.
+func TestTransposedConvolutionToAnImage(t *testing.T) {
+	const phases = 4
+	g := build(t, func(b *ir.Builder) {
+		x, w := b.Input("x", ir.F32, ir.Dims(4, 32, 32, 64)...), b.Input("w", ir.F32, ir.Dims(4, 4, 64, 3)...)
+		b.Output("y", ops.ConvTranspose(b, x, w, ir.Value{}, ops.ConvTransposeAttrs{Strides: []int{2, 2}, PadLo: []int{1, 1}, PadHi: []int{1, 1}}))
+	})
+	p := compileGraphs(t, ir.Entry{Name: "run", Graph: g})
+	in, out := tensorsOf(t, p)
+	runBound(t, bind(t, p, "run", in, out))
+	timings, err := p.(native.Profiler).Profile(t.Context(), "run", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	products := 0
+	for _, x := range timings {
+		if strings.HasSuffix(x.Name, "product") {
+			products += x.Launches
+		}
+	}
+	if products != phases {
+		t.Errorf("%d products, not %d", products, phases)
 	}
 }
 

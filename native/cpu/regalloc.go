@@ -59,8 +59,11 @@ func (in *instr) isInKernels() bool {
 		return true
 	}
 	_, ok := in.runs()
-	return ok
+	return ok || in.isGathered()
 }
+
+// isGathered reports whether kernels gather the elements of a load.
+func (in *instr) isGathered() bool { return in.kind == opLoad && !in.scalar && in.at.span > 0 }
 
 // eachLiveIn calls f for the registers that are live outside the lists of instructions:
 // coordinates, accumulators and their merge operands.

@@ -93,3 +93,28 @@ func BenchmarkScatter(b *testing.B) {
 		})
 	}
 }
+
+// TestScatterByPairsOfIndices adds many numbers at places of two indices each, every other one of which the rows copy before
+// they are computed themselves.
+func TestScatterByPairsOfIndices(t *testing.T) {
+	const side, updates = 64, 1 << 14
+	at, u := make([]int32, 2*updates), random(updates)
+	want := make([]float64, side*side)
+	for i := range updates {
+		row, column := i*7919%(side+2)-1, i*31%side
+		at[2*i], at[2*i+1] = int32(row), int32(column)
+		if row >= 0 && row < side {
+			want[row*side+column] += float64(u[i])
+		}
+	}
+	everyLevel(t, func(t *testing.T) {
+		got := outputs(t, graph(t, func(b *ir.Builder) {
+			zero := ops.Const(b, ir.F32, 0, ir.Dims(side, side)...)
+			at, u := b.Input("at", ir.I32, ir.Dims(updates, 2)...), b.Input("u", ir.F32, ir.N(updates))
+			b.Output("y", ops.ScatterAdd(b, zero, at, u, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0, 1}}}))
+		}), map[string]native.Tensor{"at": native.Int32s(at, updates, 2), "u": native.Float32s(u, updates)})
+		for i, y := range got["y"] {
+			near(t, "sum", i, y, want[i], 1e-5)
+		}
+	})
+}

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math"
+	"slices"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -40,6 +41,25 @@ func (a *axis) class() class {
 type points struct {
 	vars []scalar.Expr
 	dims []int
+}
+
+// manyRows is the number of rows from which one call of a kernel for all of them costs little beside their work.
+const manyRows = 16
+
+// longLast returns the points with the longest coordinate last where the last has few: one call of a kernel does the rows
+// along it.
+func (p points) longLast() points {
+	last, longest := len(p.dims)-1, 0
+	for i, n := range p.dims {
+		if n > p.dims[longest] {
+			longest = i
+		}
+	}
+	if last < 1 || p.dims[last] >= manyRows || p.dims[longest] < manyRows*p.dims[last] {
+		return p
+	}
+	vars, dims := slices.Clone(p.vars), slices.Clone(p.dims)
+	return points{append(slices.Delete(vars, longest, longest+1), p.vars[longest]), append(slices.Delete(dims, longest, longest+1), p.dims[longest])}
 }
 
 // newSpace returns a space whose last wide coordinates run along a block.

@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
@@ -12,8 +14,9 @@ const spreadReuse = 8
 
 // spread makes a map read values that stay the same over a few elements, such as the statistics of a group of
 // channels, from arrays that have them for each element of a row, and rows that are reversed or every other element
-// from copies: kernels then load them as vectors. It adds the steps that compute the arrays; those of values that
-// stay the same have fewer elements than the map by a factor of [spreadReuse] at least.
+// from copies: kernels then load them as vectors. Values of some work that all rows share are read from arrays, too. It
+// adds the steps that compute the arrays; those of values that stay the same have fewer elements than the map by a factor
+// of [spreadReuse] at least.
 func (p *nestArrays) spread(name string, code *fusion.Code, outer []int) ([]int, error) {
 	if !jit.Available() || len(code.Stages)+len(code.Points) > 0 || len(outer) == 0 || product(outer) < minStagedPoints {
 		return outer, nil
@@ -24,6 +27,9 @@ func (p *nestArrays) spread(name string, code *fusion.Code, outer []int) ([]int,
 	visit := func(e scalar.Expr) scalar.Expr {
 		return scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
 			at, dims, ok := spreadSpace(code, outer, x)
+			if !ok {
+				at, dims, ok = rowSpace(code, outer, x)
+			}
 			if !ok && copies(code, outer, x) && x != e {
 				at, dims, ok = code.Outer, outer, true
 			}
@@ -64,6 +70,27 @@ func spreadSpace(code *fusion.Code, outer []int, e scalar.Expr) (at ir.Index, di
 		}
 	}
 	return at, dims, product(dims)*spreadReuse <= product(outer)
+}
+
+// minRowSteps is the least number of steps in a kernel of a value that all rows share for it to be computed once: a load is
+// two or three.
+const minRowSteps = 12
+
+// rowSpace returns the coordinates of a value that is the same in all rows, such as the places of a gather along the last
+// axis; false for those that depend on all coordinates, and those that are cheap to compute again.
+func rowSpace(code *fusion.Code, outer []int, e scalar.Expr) (at ir.Index, dims []int, ok bool) {
+	first := slices.IndexFunc(code.Outer, func(v scalar.Expr) bool { return scalar.Any(e, isOneOf([]scalar.Expr{v})) })
+	if first < 1 || product(outer[:first]) < spreadReuse || !isWord(e.Type) || e.Op == scalar.OpVar || scalar.Any(e, isCheck) {
+		return nil, nil, false
+	}
+	steps, last := 0, false
+	scalar.Walk(e, func(x scalar.Expr) {
+		last = last || x.Op == scalar.OpVar && x.Name == code.Outer[len(outer)-1].Name
+		if len(x.Args) > 0 && x.Op != scalar.OpLoad {
+			steps += jit.Steps(jit.Operation{Op: x.Op, From: x.Args[len(x.Args)-1].Type, To: x.Type})
+		}
+	})
+	return code.Outer[first:], outer[first:], last && steps >= minRowSteps
 }
 
 // repeatsShortly reports whether a load stays the same over the last coordinate, which fills no vector, and

@@ -124,6 +124,17 @@ func (e *Encoder) EVEX(o Opcode, reg, first int, rm Operand, m Masking) {
 	e.operands(o, reg, rm, o.unit(m.Broadcast))
 }
 
+// Gather writes a load of a lane each at base plus scale bytes times the lanes of a register. Lanes of the mask, a mask
+// register or one of vectors, become zero where they are loaded.
+func (e *Encoder) Gather(reg, base, places, scale, mask int) {
+	o, at := e.Lanes(GatherWords), Operand{Base: base, Index: places & 15, Scale: scale}
+	if e.Wide {
+		e.EVEX(o, reg, places&16, at, Masking{Mask: mask}) // the field of the other operand has the upper bit
+		return
+	}
+	e.VEX(o, reg, mask, at, false)
+}
+
 // General writes an instruction on general registers: reg = o(reg, rm).
 func (e *Encoder) General(o Opcode, reg int, rm Operand) {
 	r, x, b := extensions(reg, rm)

@@ -83,6 +83,12 @@ var encodings = []struct {
 	{"shr rax, 3", "48c1e803", func(e *Encoder) { e.ShiftRight(AX, 3) }},
 	{"imul rax, rax, 4096", "4869c000100000", func(e *Encoder) { e.MultiplyConst(AX, 4096) }},
 	{"lea rax, [rdx + 32]", "488d4220", func(e *Encoder) { e.General(Address, AX, At(DX, 32)) }},
+	{"vpgatherdd zmm17 {k3}, [r9 + 4*zmm20]", "62c27d43900ca1", func(e *Encoder) { e.Wide = true; e.Gather(17, R9, 20, 4, 3) }},
+	{"vpgatherdd zmm31 {k6}, [rbx + 4*zmm12]", "62227d4e903ca3", func(e *Encoder) { e.Wide = true; e.Gather(31, BX, 12, 4, 6) }},
+	{"vpgatherqq zmm17 {k3}, [r9 + 8*zmm20]", "62c2fd43910ce1", func(e *Encoder) { e.Wide = true; e.Long = true; e.Gather(17, R9, 20, 8, 3) }},
+	{"vpgatherqq ymm8, [r12 + 8*ymm10], ymm13", "c402959104d4", func(e *Encoder) { e.Long = true; e.Gather(8, R12, 10, 8, 13) }},
+	{"vpgatherdd ymm8, [r12 + 4*ymm10], ymm13", "c40215900494", func(e *Encoder) { e.Gather(8, R12, 10, 4, 13) }},
+	{"kxnorw k3, k3, k3", "c5e446db", func(e *Encoder) { e.VEX(MaskEqual, 3, 3, Register(3), false) }},
 	{"prefetcht0 [rdx + 64]", "0f184a40", func(e *Encoder) { e.Prefetch(At(DX, 64)) }},
 }
 

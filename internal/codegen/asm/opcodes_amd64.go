@@ -176,6 +176,8 @@ var (
 	MaskAnd         = op(pNone, m0F, 0x41)                                    // KANDW
 	MaskOr          = op(pNone, m0F, 0x45)                                    // KORW
 	MaskXor         = op(pNone, m0F, 0x47)                                    // KXORW
+	MaskEqual       = op(pNone, m0F, 0x46)                                    // KXNORW
+	GatherWords     = op(p66, m0F38, 0x90).double(0x91).doubleW().of(element) // VPGATHERDD
 	MaskedIn        = op(p66, m0F38, 0x2c).double(0x2d)                       // VMASKMOVPS
 	MaskedOut       = op(p66, m0F38, 0x2e).double(0x2f)                       // VMASKMOVPS
 	InterleaveLow   = op(pNone, m0F, 0x14)                                    // VUNPCKLPS

@@ -77,7 +77,8 @@ func (g *generator) kernel(k *Kernel) {
 }
 
 func (g *generator) loop() {
-	if len(g.k.accumulators) > 0 {
+	masked := len(g.k.accumulators) > 0 && !g.k.Full
+	if masked {
 		g.control.loadLaneMask()
 	}
 	for _, r := range g.k.accumulators {
@@ -95,10 +96,14 @@ func (g *generator) loop() {
 	}
 	g.section(g.k.steps, kept)
 	for _, r := range g.k.accumulators { // take their new values in the active lanes
-		g.moveMasked(g.locations[r.value].reg, g.locations[r.next].reg)
+		if to, from := g.locations[r.value].reg, g.locations[r.next].reg; masked {
+			g.moveMasked(to, from)
+		} else {
+			g.copyVector(to, from)
+		}
 	}
 	if lanes := g.width * max(1, g.k.stride); g.overlap {
-		g.control.overlapBack(lanes, len(g.k.accumulators) > 0, &start)
+		g.control.overlapBack(lanes, masked, &start)
 	} else {
 		g.control.loopBack(lanes, &start)
 	}
@@ -155,6 +160,8 @@ func (g *generator) do(s *step) {
 		g.memory.storeRuns(s)
 	case loadPart:
 		g.memory.loadPart(s)
+	case gather:
+		g.memory.gather(s)
 	case storePairs:
 		g.memory.storePairs(s)
 	case roundHalf:

@@ -28,7 +28,9 @@ type Value int32
 type Kernel struct {
 	// Long means that numbers have 64 bits (f64, i64 and u64), so that a vector has half
 	// the lanes.
-	Long         bool
+	Long bool
+	// Full means that a call has whole vectors of lanes, also in rows: accumulators then need no mask.
+	Full         bool
 	arrays       int
 	steps        []step           // of the loop
 	after        []step           // executed once after the loop
@@ -58,7 +60,7 @@ type step struct {
 	array int
 	skip  int  // of load and store: index of the vector in the iteration
 	shift int  // of load and store: elements by which those accessed are after the array's
-	lanes int  // lanes of rotate, bits of rotateBits, the part of loadPart
+	lanes int  // lanes of rotate, bits of rotateBits, the part of loadPart, the bytes from place to place of gather
 	runs  Runs // of loadRuns and storeRuns
 }
 
@@ -80,6 +82,7 @@ const (
 	storeRuns
 	loadPart
 	storePairs
+	gather  // loads elements at the places of its operand
 	whenAny // begins steps that are skipped where its operand, a boolean, is false in all lanes
 	carry   // ends them; its operand is their result, arbitrary where they are skipped
 )

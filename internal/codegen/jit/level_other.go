@@ -16,6 +16,8 @@ func HasShifts() bool { return false }
 
 func hasRuns() bool { return false }
 
+func hasGathers() bool { return false }
+
 // HasOverlap reports whether rows may end with a vector that overlaps the one before.
 func HasOverlap() bool { return false }
 
