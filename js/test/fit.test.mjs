@@ -205,6 +205,31 @@ test('a callback ends it', async (t) => {
   assert.deepEqual([last.step, last.epoch], [10, 2]);
 });
 
+test('the last step has a checkpoint, also where it is none of those between checkpoints', async (t) => {
+  const data = shuffled(points(), 4, 1), cases = { 'step-00000010': { epochs: 2, every: 5 }, 'step-00000007': { steps: 7 }, 'step-00000005': { steps: 20, every: 5, callbacks: [(r) => r.step === 5 ? 'stop' : undefined] } };
+  for (const [name, loop] of Object.entries(cases)) {
+    const folder = folderOf(t);
+    await fit(await pointsTrainer(t), { data, ...loop, save: { folder, every: 4 } });
+    assert.deepEqual(readdirSync(folder), [`${name}.safetensors`]);
+  }
+});
+
+test('an evaluation has outputs of every type, and a batch of weight 0 counts for nothing', async (t) => {
+  const types = ['f32', 'f64', 'bf16', 'f16', 'f8e5m2', 'i64', 'u64', 'i8'];
+  const model = graph('loss', (b) => b.output('loss', b.param('w', 'f32', []).add(b.input('x', 'f32', [])).square()));
+  const measured = graph('eval', (b) => {
+    const mask = b.input('mask', 'f32', [4]), mean = b.input('y', 'f32', [4]).mul(mask).sum().div(mask.sum());
+    b.output('count', mask.sum().convert('u64'));
+    for (const type of types) b.output(type, mean.convert(type));
+    b.output('bool', mean.convert('bool'));
+  });
+  const trainer = await train(model, { optimizer: { kind: 'sgd' }, rate: 0.1, on: 'cpu', worker: false, seed: 1, entries: { eval: measured } });
+  t.after(() => trainer.program.close());
+  const batches = [[1, 1, 1, 0], [0, 0, 0, 0], [0, 1, 0, 0]].map((mask) => ({ y: Float32Array.of(2, 3, 4, 90), mask: Float32Array.from(mask) }));
+  const { eval: means } = await fit(trainer, { data: () => [{ x: 1 }], steps: 1, eval: { entry: 'eval', data: () => batches, weight: 'count' } });
+  assert.deepEqual(means, { ...Object.fromEntries(types.map((type) => [type, 3])), bool: 1 });
+});
+
 test('values of metrics', async (t) => {
   const model = graph('measured', (b) => {
     const w = b.param('w', 'f32', [2], new Float32Array(2)), probe = b.constant('f32', [2], Float32Array.of(3, 4));
