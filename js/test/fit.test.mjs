@@ -5,7 +5,7 @@ import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { closeCompiler, graph, init, train } from '../dist/index.js';
+import { closeCompiler, graph, init, program, train } from '../dist/index.js';
 import { allInOrder, files, fit, inOrder, prefetch, reportLine, shuffled, splitRows } from '../dist/fit.js';
 import * as nn from '../dist/nn.js';
 
@@ -228,6 +228,16 @@ test('an evaluation has outputs of every type, and a batch of weight 0 counts fo
   const batches = [[1, 1, 1, 0], [0, 0, 0, 0], [0, 1, 0, 0]].map((mask) => ({ y: Float32Array.of(2, 3, 4, 90), mask: Float32Array.from(mask) }));
   const { eval: means } = await fit(trainer, { data: () => [{ x: 1 }], steps: 1, eval: { entry: 'eval', data: () => batches, weight: 'count' } });
   assert.deepEqual(means, { ...Object.fromEntries(types.map((type) => [type, 3])), bool: 1 });
+});
+
+test('a label that is no class, or scores of NaN, are no hit among the best', async (t) => {
+  const measured = graph('measured', (b) => b.output('hits', nn.topKAccuracy(b.input('scores', 'f32', [1, 3]), b.input('label', 'i32', [1]), 2)));
+  const running = await program({ entries: { main: measured } }, { on: 'cpu', worker: false });
+  t.after(() => running.close());
+  for (const [scores, label, want] of [[[1, 2, 3], 1, 1], [[1, 2, 3], 0, 0], [[-1, -2, -3], -1, 0], [[-1, -2, -3], 3, 0], [[NaN, NaN, NaN], 1, 0], [[NaN, 2, 1], 1, 1]]) {
+    const { values } = await (await running.run('main', { scores: Float32Array.from(scores), label: Int32Array.of(label) }, { read: ['hits'] })).reading;
+    assert.equal(values.hits[0], want, `label ${label} of ${scores}`);
+  }
 });
 
 test('values of metrics', async (t) => {
