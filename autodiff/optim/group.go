@@ -2,6 +2,7 @@ package optim
 
 import (
 	"slices"
+	"sync"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -29,13 +30,28 @@ func Matching(patterns ...string) func(name string) bool {
 }
 
 // BelowRank2 returns a group, with its own optimizer, of the parameters of rank 0 and 1 of a loss,
-// such as biases and the scales of norms. To exclude them from weight decay, give it the optimizer
+// such as biases and the scales of norms; of parameters of which loops use slices alone, as those of equal blocks do that are
+// stacked, the rank of a slice counts. To exclude them from weight decay, give it the optimizer
 // of the other parameters with WeightDecay set to [NoDecay].
 func BelowRank2(loss *ir.Graph, opt Optimizer) Group {
+	sliced := sync.OnceValue(func() map[ir.Value]bool { return slicedPorts(loss) })
 	return Group{mayBeEmpty: true, Optimizer: opt, Match: func(name string) bool {
 		p, ok := loss.Port(name)
-		return ok && p.Value.Rank() < 2
+		return ok && (p.Value.Rank() < 2 || p.Value.Rank() == 2 && sliced()[p.Value])
 	}}
+}
+
+// slicedPorts returns the values of which loops use one slice in each step, and nothing else uses anything: true.
+func slicedPorts(g *ir.Graph) map[ir.Value]bool {
+	sliced := map[ir.Value]bool{}
+	for _, n := range g.Nodes() {
+		a, isScan := n.Attrs().(*ops.ScanAttrs)
+		for i, v := range n.Inputs() {
+			_, used := sliced[v]
+			sliced[v] = isScan && i >= a.Consts+a.Carries && (!used || sliced[v])
+		}
+	}
+	return sliced
 }
 
 const (
