@@ -2,7 +2,6 @@ package optim
 
 import (
 	"slices"
-	"sync"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -34,21 +33,22 @@ func Matching(patterns ...string) func(name string) bool {
 // stacked, the rank of a slice counts. To exclude them from weight decay, give it the optimizer
 // of the other parameters with WeightDecay set to [NoDecay].
 func BelowRank2(loss *ir.Graph, opt Optimizer) Group {
-	sliced := sync.OnceValue(func() map[ir.Value]bool { return slicedPorts(loss) })
 	return Group{mayBeEmpty: true, Optimizer: opt, Match: func(name string) bool {
 		p, ok := loss.Port(name)
-		return ok && (p.Value.Rank() < 2 || p.Value.Rank() == 2 && sliced()[p.Value])
+		return ok && (p.Value.Rank() < 2 || p.Value.Rank() == 2 && isSliced(loss, p.Value))
 	}}
 }
 
-// slicedPorts returns the values of which loops use one slice in each step, and nothing else uses anything: true.
-func slicedPorts(g *ir.Graph) map[ir.Value]bool {
-	sliced := map[ir.Value]bool{}
+// isSliced reports whether loops use one slice of a value in each step, and nothing else uses it.
+func isSliced(g *ir.Graph, v ir.Value) (sliced bool) {
 	for _, n := range g.Nodes() {
-		a, isScan := n.Attrs().(*ops.ScanAttrs)
-		for i, v := range n.Inputs() {
-			_, used := sliced[v]
-			sliced[v] = isScan && i >= a.Consts+a.Carries && (!used || sliced[v])
+		for i, in := range n.Inputs() {
+			if in == v {
+				a, isScan := n.Attrs().(*ops.ScanAttrs)
+				if sliced = isScan && i >= a.Consts+a.Carries; !sliced {
+					return false
+				}
+			}
 		}
 	}
 	return sliced
