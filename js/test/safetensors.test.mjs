@@ -412,6 +412,9 @@ describe('tensors for a program', () => {
     assert.deepEqual(matchTensors({ gone: f32([1]) }, made, { rename: () => '', missing: ['h', 'head'] }), {});
     const other = { head: f32([5]), 'bn/num_batches_tracked': f32([]) }; // a head for other classes
     assert.deepEqual(matchTensors(other, made, { missing: ['h', 'head'], extra: ['head'] }), {});
+    const up = { ports: [{ name: 'up/weight', kind: 'param', dtype: 'f32' }] }, turned = matchTensors({ 'up/weight': f32([2, 2, 3]) }, up, { outIn: ['*/weight'], inOut: ['up'] });
+    assert.deepEqual(turned['up/weight'].shape, [3, 2, 2]);
+    assert.deepEqual([...turned['up/weight'].data], [0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11]); // a transposed convolution: [in, out, window] there
     made.close();
   });
 
@@ -422,6 +425,7 @@ describe('tensors for a program', () => {
     refused({ ...all, more: head }, {}, 'name', /the program lacks more: rename, or extra$/);
     refused(rest, { missing: ['haed'] }, 'name', /missing has haed \(the nearest is head\), which matches nothing/);
     refused(all, { outIn: ['w'] }, 'name', /outIn has w/);
+    refused(all, { inOut: ['w'] }, 'name', /inOut has w/);
     refused({ a: head, b: head }, { rename: () => 'head' }, 'name', /tensors a and b are both renamed to head/);
     refused(all, { rename: () => 1 }, 'attr', /the new name of/);
     refused(all, { missing: 'head' }, 'attr', /a list of patterns/);
