@@ -119,7 +119,7 @@ func yieldRows(data Inputs, size int, order []int, yield func(Inputs, error) boo
 // divides: of each batch of n rows those from rank·n/size to (rank+1)·n/size. What the ranks get together depends
 // on the batches alone, so that a run that goes on with another number of ranks trains on the same examples. A
 // tensor of rank 0 is whole. The rows share memory with the batch. An epoch yields an error of kind
-// [ir.ErrAttr] unless 0 ≤ rank < size, and [ir.ErrShape] for a batch that size does not divide.
+// [ir.ErrAttr] unless 0 ≤ rank < size or if data returns nil, and [ir.ErrShape] for a batch that size does not divide.
 func OfRank(data func(epoch int) iter.Seq2[Inputs, error], rank, size int) func(epoch int) iter.Seq2[Inputs, error] {
 	return func(epoch int) iter.Seq2[Inputs, error] {
 		return func(yield func(Inputs, error) bool) {
@@ -127,7 +127,12 @@ func OfRank(data func(epoch int) iter.Seq2[Inputs, error], rank, size int) func(
 				yield(nil, ir.Attrf("rank is %d of %d and data is given: %t: rank must be from 0 to below the number of ranks, and data given", rank, size, data != nil))
 				return
 			}
-			for batch, err := range data(epoch) {
+			batches := data(epoch)
+			if batches == nil {
+				yield(nil, ir.Attrf("data returns nil for epoch %d: it must return an iterator", epoch))
+				return
+			}
+			for batch, err := range batches {
 				if err == nil {
 					batch, err = rowsOfRank(batch, rank, size)
 				}

@@ -50,7 +50,8 @@ type Evaluation struct {
 	// Data returns the batches to measure.
 	Data func() iter.Seq2[Inputs, error]
 	// Weight names an output, of rank 0, that weights the other outputs of a batch in the
-	// mean: the number of examples, for a last batch that is padded. "" weights all batches alike.
+	// mean: the number of examples, for a last batch that is padded. A batch of weight 0 counts for nothing, also if its
+	// outputs are NaN. "" weights all batches alike.
 	Weight string
 }
 
@@ -114,7 +115,7 @@ func Fit(ctx context.Context, t *Trainer, l Loop) (Report, error) {
 		return Report{}, err
 	}
 	f.stop.resume(f.loop.Save, metadata)
-	f.reported, f.before = t.Steps(), lossSumOf(metadata)
+	f.reported, f.saved, f.before = t.Steps(), -1, lossSumOf(metadata)
 	err = f.train(ctx)
 	if err != nil && !errors.Is(err, ErrDiverged) { // which names the step of the loss, not the last one
 		err = fmt.Errorf("step %d: %w", t.Steps(), err)
@@ -134,6 +135,7 @@ type fit struct {
 	last     Report
 	stop     stopper
 	ended    bool
+	saved    int     // the step of the last checkpoint
 	keeper   *keeper // nil without Recover
 }
 
@@ -211,6 +213,9 @@ func (f *fit) run(ctx context.Context) error {
 	}
 	if f.last.Step == f.t.Steps() && f.last.Step > 0 { // reported just now
 		f.last.Done, f.last.Epoch = true, f.epoch
+		if err := f.keepLast(ctx); err != nil {
+			return err
+		}
 		return f.notify(f.last)
 	}
 	return f.report(ctx, true)
@@ -301,6 +306,11 @@ func (f *fit) report(ctx context.Context, done bool) error {
 	if err := f.notify(r); err != nil {
 		return err
 	}
+	if f.ended { // perhaps by a callback
+		if err := f.keepLast(ctx); err != nil {
+			return err
+		}
+	}
 	f.reported, f.before, f.rows, f.began = r.Step, lossSum{}, 0, time.Now()
 	return nil
 }
@@ -335,8 +345,17 @@ func (f *fit) keep(ctx context.Context, r Report) error {
 	return nil
 }
 
+// keepLast writes the checkpoint of the last step, if it has none.
+func (f *fit) keepLast(ctx context.Context) error {
+	if f.saved == f.t.Steps() {
+		return nil
+	}
+	return f.write(ctx, f.stop.metadata())
+}
+
 // write writes the checkpoint of this step with metadata, unless a parameter is not finite.
 func (f *fit) write(ctx context.Context, metadata map[string]string) error {
+	f.saved = f.t.Steps()
 	if f.loop.Save.Folder == "" {
 		return nil
 	}
@@ -402,7 +421,11 @@ func (e Evaluation) measure(ctx context.Context, t *Trainer) (map[string]float64
 // means returns the means of the outputs of rank 0 over all batches of all ranks.
 func (e Evaluation) means(ctx context.Context, t *Trainer) (map[string]float64, error) {
 	sums, total := map[string]float64{}, 0.
-	for batch, err := range e.Data() {
+	batches := e.Data()
+	if batches == nil {
+		return nil, ir.Attrf("Data of the evaluation returns nil: it must return an iterator")
+	}
+	for batch, err := range batches {
 		if err != nil {
 			return nil, fmt.Errorf("evaluation: %w", err)
 		}
@@ -426,6 +449,9 @@ func (e Evaluation) means(ctx context.Context, t *Trainer) (map[string]float64, 
 		}
 		total += weight
 		for name, v := range values {
+			if weight == 0 {
+				v = 0 // the mean of no examples is NaN
+			}
 			sums[name] += weight * v
 		}
 	}
@@ -439,16 +465,11 @@ func (e Evaluation) means(ctx context.Context, t *Trainer) (map[string]float64, 
 	return sums, err
 }
 
-// scalar returns the value of a tensor of rank 0 of a type that metrics have.
+// scalar returns the value of a tensor of rank 0 of a real type.
 func scalar(x Tensor) (float64, bool) {
-	if len(x.Dims) != 0 {
+	a, err := x.Array()
+	if err != nil || len(x.Dims) != 0 || x.DType.IsComplex() {
 		return 0, false
 	}
-	if v, err := x.Float32s(); err == nil {
-		return float64(v[0]), true
-	}
-	if v, err := x.Int32s(); err == nil {
-		return float64(v[0]), true
-	}
-	return 0, false
+	return a.Float(0), true
 }

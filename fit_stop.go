@@ -27,7 +27,7 @@ type Checkpoints struct {
 	// Folder is where the files are: step-00000500.safetensors, and best.safetensors for the best
 	// evaluation with its value in best.txt. It is made if it does not exist; "" saves nothing.
 	Folder string
-	// Every is the number of steps between checkpoints; 0 means one at each report.
+	// Every is the number of steps between checkpoints; 0 means one at each report. There is one after the last step, too.
 	Every int
 	// Last is the number of checkpoints to keep, the best one aside; 0 means 1.
 	Last int
@@ -58,9 +58,15 @@ func (c Checkpoints) check() error {
 
 // list returns the checkpoints in the folder, the oldest first.
 func (c Checkpoints) list() ([]string, error) {
-	files, err := filepath.Glob(filepath.Join(c.Folder, stepPrefix+"*"+extension))
+	names, err := fs.Glob(os.DirFS(c.Folder), stepPrefix+"*"+extension) // the folder is no part of the pattern
+	var files []string
+	for _, name := range names {
+		if stepOf(name) >= 0 {
+			files = append(files, filepath.Join(c.Folder, name))
+		}
+	}
 	slices.SortFunc(files, func(a, b string) int { return stepOf(a) - stepOf(b) })
-	return slices.DeleteFunc(files, func(name string) bool { return stepOf(name) < 0 }), err
+	return files, err
 }
 
 // stepOf returns the step in the name of a checkpoint, -1 for other files.

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/nn"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -145,6 +146,49 @@ func bySeed(t *testing.T) map[uint32][]begun {
 		out[p.Seed] = append(out[p.Seed], p)
 	}
 	return out
+}
+
+// TestNormScalesOfNestedGraphsStartAtOne has norms in a checkpoint, a loop within it, and a branch.
+func TestNormScalesOfNestedGraphsStartAtOne(t *testing.T) {
+	norm := func(b *ir.Builder, in []ir.Value) ir.Value { return ops.LayerNorm(b, in[0], in[1], in[2], 1e-5) }
+	loop := func(b *ir.Builder, in []ir.Value) []ir.Value {
+		y, _ := ops.Scan(b, ops.Loop{
+			Consts: in[1:], Carries: in[:1], Length: ir.N(2),
+			Body: func(b *ir.Builder, consts, carries, _ []ir.Value) (next, ys []ir.Value) {
+				return []ir.Value{norm(b, append(carries, consts...))}, nil
+			},
+		})
+		return y
+	}
+	g, err := ir.Build("nested", func(b *ir.Builder) {
+		operands := func(name string, x ir.Value) []ir.Value {
+			return []ir.Value{x, b.Param(name+"/scale", ir.F32, ir.N(4)), b.Param(name+"/bias", ir.F32, ir.N(4))}
+		}
+		x := autodiff.Checkpoint(b, operands("checkpoint", b.Input("x", ir.F32, ir.Dims(2, 4)...)), func(b *ir.Builder, in []ir.Value) []ir.Value {
+			return []ir.Value{norm(b, in)}
+		})[0]
+		x = autodiff.Checkpoint(b, operands("loop", x), loop)[0]
+		isHot := ops.Gt(b, ops.ReduceSum(b, x), ops.Const(b, ir.F32, 0))
+		x = ops.Cond(b, isHot, operands("branch", x), func(b *ir.Builder, in []ir.Value) []ir.Value { return in[:1] },
+			func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{norm(b, in)} })[0]
+		b.Output("loss", ops.ReduceSum(b, x))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	values, err := rlx.InitialParams(ctx, g, nil, 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, x := range values {
+		want := float32(0)
+		if strings.HasSuffix(name, "/scale") {
+			want = 1
+		}
+		if got, err := x.Float32s(); err != nil || len(values) != 6 || slices.ContainsFunc(got, func(v float32) bool { return v != want }) {
+			t.Errorf("%s of %d parameters is %v, %v; want %v", name, len(values), got, err, want)
+		}
+	}
 }
 
 // The same model and seed have the same initial bits in Go and in TypeScript, in any order

@@ -32,6 +32,9 @@ type LoadOptions struct {
 	// OutIn are patterns, after Rename, of values with the axis of outputs first, as PyTorch has the weights of linear layers
 	// and of convolutions: [out, in, ...] becomes [..., in, out]. Values of rank 0 and 1 stay as they are.
 	OutIn []string
+	// InOut are patterns, after Rename, of values with the window last, as PyTorch has the weights of transposed convolutions: [in, out, ...]
+	// becomes [..., in, out]. It has precedence over OutIn.
+	InOut []string
 	// Cast rounds floats of another element type to that of their parameter.
 	Cast bool
 }
@@ -50,7 +53,7 @@ func (p *Program) Load(ctx context.Context, values map[string]Tensor) error {
 //	})
 //
 // The error is also of kind [ir.ErrName] for two values that Rename gives one name, and for a pattern of Missing that
-// matches no parameter or state or of OutIn that matches no value.
+// matches no parameter or state or of OutIn or InOut that matches no value.
 func (p *Program) LoadWith(ctx context.Context, values map[string]Tensor, o LoadOptions) error {
 	if err := p.given(ctx, "load"); err != nil {
 		return err
@@ -136,13 +139,20 @@ func (o *LoadOptions) checkPatterns(values map[string]Tensor, all []native.Slot)
 	if err := check("Missing", o.Missing, names); err != nil {
 		return err
 	}
-	return check("OutIn", o.OutIn, slices.Sorted(maps.Keys(values)))
+	given := slices.Sorted(maps.Keys(values))
+	if err := check("OutIn", o.OutIn, given); err != nil {
+		return err
+	}
+	return check("InOut", o.InOut, given)
 }
 
 // fit returns a value as its parameter or state takes it.
 func (o *LoadOptions) fit(x Tensor, s native.Slot) (Tensor, error) {
-	if covered(o.OutIn, s.Name) {
-		x = inOut(x)
+	switch {
+	case covered(o.InOut, s.Name):
+		x = windowFirst(x, 0, 1)
+	case covered(o.OutIn, s.Name):
+		x = windowFirst(x, 1, 0)
 	}
 	if o.Cast && x.DType != s.DType && x.DType.IsFloat() && s.DType.IsFloat() {
 		var err error
@@ -157,8 +167,9 @@ func (o *LoadOptions) fit(x Tensor, s native.Slot) (Tensor, error) {
 	return x, err
 }
 
-// inOut returns a tensor [out, in, ...] as [..., in, out]. One that is malformed, packed or of rank below 2 is returned as it is.
-func inOut(x Tensor) Tensor {
+// windowFirst returns a tensor with the axes of its window, from the third on, before those of inputs and of outputs. One that is malformed, packed or
+// of rank below 2 is returned as it is.
+func windowFirst(x Tensor, in, out int) Tensor {
 	size := x.DType.Size()
 	if len(x.Dims) < 2 || x.DType.IsPacked() || x.Len()*size != len(x.Data) {
 		return x
@@ -167,6 +178,6 @@ func inOut(x Tensor) Tensor {
 	for axis := range x.Dims[2:] {
 		order = append(order, axis+2)
 	}
-	data := permute.Axes(x.Data, size, x.Dims, append(order, 1, 0))
-	return Tensor{DType: x.DType, Dims: append(slices.Clone(x.Dims[2:]), x.Dims[1], x.Dims[0]), Data: data}
+	data := permute.Axes(x.Data, size, x.Dims, append(order, in, out))
+	return Tensor{DType: x.DType, Dims: append(slices.Clone(x.Dims[2:]), x.Dims[in], x.Dims[out]), Data: data}
 }

@@ -3,6 +3,7 @@ package rlx_test
 import (
 	"errors"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -128,6 +129,7 @@ func TestLoadOptionsRefused(t *testing.T) {
 		"one name":        {rlx.LoadOptions{Rename: func(string) string { return "head" }}, ir.ErrName, `"layers.0.weight" and "layers.1.bias"`},
 		"missing pattern": {rlx.LoadOptions{Rename: rename, Missing: []string{"heads"}}, ir.ErrName, `Missing has "heads"`},
 		"axes pattern":    {rlx.LoadOptions{Rename: rename, OutIn: []string{"g/*"}}, ir.ErrName, `OutIn has "g/*"`},
+		"window pattern":  {rlx.LoadOptions{Rename: rename, InOut: []string{"g/*"}}, ir.ErrName, `InOut has "g/*"`},
 		"no head":         {rlx.LoadOptions{Rename: rename, OutIn: []string{"h"}, Cast: true, AllowExtra: true}, ir.ErrName, `missing ["head"]`},
 		"an extra":        {rlx.LoadOptions{Rename: rename, OutIn: []string{"h"}, Cast: true, AllowMissing: true}, ir.ErrName, `unknown ["rotary/inv_freq"]`},
 		"another type":    {rlx.LoadOptions{Rename: rename, OutIn: []string{"h"}, AllowMissing: true, AllowExtra: true}, ir.ErrDType, "h/1/bias"},
@@ -136,6 +138,34 @@ func TestLoadOptionsRefused(t *testing.T) {
 	} {
 		if err := loadable(t).LoadWith(ctx, torchValues(t), c.o); !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.say) {
 			t.Errorf("%s: %v, want %v with %s", name, err, c.kind, c.say)
+		}
+	}
+}
+
+// TestLoadTransposedConvolutionsOfPyTorch has a transposed convolution of as many channels in as out, and a matrix: the digits of an
+// element are its indices.
+func TestLoadTransposedConvolutionsOfPyTorch(t *testing.T) {
+	g, err := ir.Build("up", func(b *ir.Builder) {
+		up, linear := b.Param("up/weight", ir.F32, ir.Dims(3, 2, 2)...), b.Param("linear/weight", ir.F32, ir.Dims(2, 2)...)
+		b.Output("y", ops.Add(b, ops.ReduceSum(b, up), ops.ReduceSum(b, linear)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := compile(t, g)
+	err = p.LoadWith(ctx, rlx.Inputs{
+		"up/weight": rlx.Float32s([]float32{0, 1, 2, 10, 11, 12, 100, 101, 102, 110, 111, 112}, 2, 2, 3), "linear/weight": rlx.Float32s([]float32{0, 1, 10, 11}, 2, 2),
+	}, rlx.LoadOptions{OutIn: []string{"*/weight"}, InOut: []string{"up"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string][]float32{"up/weight": {0, 10, 100, 110, 1, 11, 101, 111, 2, 12, 102, 112}, "linear/weight": {0, 10, 1, 11}} {
+		x, err := p.Get(ctx, name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got, err := x.Float32s(); err != nil || !slices.Equal(got, want) {
+			t.Errorf("%s is %v, %v; want %v", name, got, err, want)
 		}
 	}
 }

@@ -9,7 +9,7 @@ import (
 // Prefetch returns data for [Loop.Data] whose batches another goroutine prepares, at most n, 1 or
 // more, ahead of the training. It copies batches, so that those of data may share memory with each
 // other, and reuses the copies: a batch shares memory with later ones. When an epoch ends early,
-// the goroutine ends after the current batch. Nil data give nil, which [Fit] refuses.
+// the goroutine ends after the current batch. Nil data give nil, and so does an epoch without an iterator, which [Fit] refuses.
 func Prefetch(data func(epoch int) iter.Seq2[Inputs, error], n int) func(epoch int) iter.Seq2[Inputs, error] {
 	if data == nil {
 		return nil
@@ -17,6 +17,10 @@ func Prefetch(data func(epoch int) iter.Seq2[Inputs, error], n int) func(epoch i
 	n = max(n, 1)
 	free := make(chan Inputs, n+2) // one is trained on, one is prepared
 	return func(epoch int) iter.Seq2[Inputs, error] {
+		batches := data(epoch)
+		if batches == nil {
+			return nil
+		}
 		return func(yield func(Inputs, error) bool) {
 			ready, done := make(chan fetched, n), make(chan struct{})
 			ended := make(chan struct{})
@@ -24,7 +28,7 @@ func Prefetch(data func(epoch int) iter.Seq2[Inputs, error], n int) func(epoch i
 			go func() {
 				defer close(ended)
 				defer close(ready)
-				fetch(data(epoch), ready, free, done)
+				fetch(batches, ready, free, done)
 			}()
 			for f := range ready {
 				more := yield(f.batch, f.err)

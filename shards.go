@@ -345,13 +345,13 @@ func (s *shardSet) close() {
 
 // openShards opens the files of all ranks.
 func openShards(dir string) (*shardSet, error) {
-	first, err := filepath.Glob(filepath.Join(dir, "rank-00000-of-*.safetensors"))
+	first, err := fs.Glob(os.DirFS(filepath.Clean(dir)), "rank-00000-of-*.safetensors") // dir is no part of the pattern
 	if err != nil || len(first) != 1 {
 		return nil, fmt.Errorf("%w: %s has %d files of rank 0, and must have one", safetensors.ErrDamaged, dir, len(first))
 	}
 	s := &shardSet{}
 	for rank := 0; rank == 0 || rank < s.header.Mesh.ranks(); rank++ {
-		name := first[0]
+		name := filepath.Join(dir, first[0])
 		if rank > 0 {
 			name = shardName(dir, rank, s.header.Mesh.ranks())
 		}

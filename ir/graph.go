@@ -387,20 +387,39 @@ func NewModule(name string, entries ...Entry) (*Module, error) {
 }
 
 // InitAsOnes returns the names of the parameters and states that should start as ones unless
-// initialised otherwise: a node of the graph uses them directly as an operand listed in [Def.Ones].
-// Uses inside loop bodies and branches are ignored.
+// initialised otherwise: a node of the graph, or of a loop's body, a branch or a checkpoint that it is passed to, uses
+// them directly as an operand listed in [Def.Ones].
 func (g *Graph) InitAsOnes() map[string]bool {
 	ones := map[string]bool{}
-	for _, n := range g.nodes {
-		if len(n.def.Ones) == 0 {
-			continue
-		}
-		for i, in := range n.inputs {
-			p, ok := in.node.attrs.(*PortAttrs)
-			if ok && p.Kind != InputPort && i < len(n.def.Operands) && slices.Contains(n.def.Ones, n.def.Operands[i]) {
-				ones[p.Name] = true
-			}
+	for _, v := range g.scales(nil) {
+		if p := v.node.attrs.(*PortAttrs); p.Kind != InputPort {
+			ones[p.Name] = true
 		}
 	}
 	return ones
+}
+
+// scales adds the ports that are operands listed in [Def.Ones].
+func (g *Graph) scales(to []Value) []Value {
+	for _, n := range g.nodes {
+		add := func(v Value) {
+			if _, isPort := v.node.attrs.(*PortAttrs); isPort {
+				to = append(to, v)
+			}
+		}
+		for i, in := range n.inputs {
+			if i < len(n.def.Operands) && slices.Contains(n.def.Ones, n.def.Operands[i]) {
+				add(in)
+			}
+		}
+		for _, sub := range n.subs {
+			first := len(n.inputs) - len(sub.ports) // operand that is the first port: a branch has no predicate
+			for _, v := range sub.scales(nil) {
+				if i := slices.IndexFunc(sub.ports, func(p Port) bool { return p.Value == v }); first == 0 || first == 1 {
+					add(n.inputs[first+i])
+				}
+			}
+		}
+	}
+	return to
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/nn"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
@@ -102,5 +103,38 @@ func TestMatrixDecayExcludesVectors(t *testing.T) {
 				t.Errorf("%s, of matrices %t: the bias moves: %t", name, matrices, moved)
 			}
 		}
+	}
+}
+
+// TestBelowRank2GoesByTheBlocksOfALoop has a stack of blocks as one loop, whose biases and scales have an axis of blocks, and a matrix
+// that a loop takes in slices and something else as a whole.
+func TestBelowRank2GoesByTheBlocksOfALoop(t *testing.T) {
+	loss, err := ir.Build("loss", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(2, 4)...)
+		x = nn.Stack(b, "h", 3, x, func(b *ir.Builder, x ir.Value) ir.Value {
+			return nn.LayerNorm(b, nn.Linear(b, x, 4))
+		}, nn.StackOptions{Scan: true})
+		both := b.Param("both", ir.F32, ir.Dims(3, 4)...)
+		y, _ := ops.Scan(b, ops.Loop{
+			Carries: []ir.Value{x}, Xs: []ir.Value{both, b.Param("slices", ir.F32, ir.Dims(3, 4)...)},
+			Body: func(b *ir.Builder, _, carries, xs []ir.Value) (next, ys []ir.Value) {
+				return []ir.Value{ops.Add(b, carries[0], ops.Mul(b, xs[0], xs[1]))}, nil
+			},
+		})
+		b.Output("loss", ops.Add(b, ops.ReduceSum(b, y[0]), ops.ReduceSum(b, both)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	group := optim.BelowRank2(loss, optim.AdamW{})
+	var below []string
+	for _, p := range loss.Ports() {
+		if p.Kind == ir.ParamPort && group.Match(p.Name) {
+			below = append(below, p.Name)
+		}
+	}
+	slices.Sort(below)
+	if want := []string{"h/layer_norm0/bias", "h/layer_norm0/weight", "h/linear0/bias", "slices"}; !slices.Equal(below, want) {
+		t.Errorf("%q are of rank 0 and 1, want %q", below, want)
 	}
 }

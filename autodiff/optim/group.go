@@ -29,13 +29,29 @@ func Matching(patterns ...string) func(name string) bool {
 }
 
 // BelowRank2 returns a group, with its own optimizer, of the parameters of rank 0 and 1 of a loss,
-// such as biases and the scales of norms. To exclude them from weight decay, give it the optimizer
+// such as biases and the scales of norms; of parameters of which loops use slices alone, as those of equal blocks do that are
+// stacked, the rank of a slice counts. To exclude them from weight decay, give it the optimizer
 // of the other parameters with WeightDecay set to [NoDecay].
 func BelowRank2(loss *ir.Graph, opt Optimizer) Group {
 	return Group{mayBeEmpty: true, Optimizer: opt, Match: func(name string) bool {
 		p, ok := loss.Port(name)
-		return ok && p.Value.Rank() < 2
+		return ok && (p.Value.Rank() < 2 || p.Value.Rank() == 2 && isSliced(loss, p.Value))
 	}}
+}
+
+// isSliced reports whether loops use one slice of a value in each step, and nothing else uses it.
+func isSliced(g *ir.Graph, v ir.Value) (sliced bool) {
+	for _, n := range g.Nodes() {
+		for i, in := range n.Inputs() {
+			if in == v {
+				a, isScan := n.Attrs().(*ops.ScanAttrs)
+				if sliced = isScan && i >= a.Consts+a.Carries; !sliced {
+					return false
+				}
+			}
+		}
+	}
+	return sliced
 }
 
 const (

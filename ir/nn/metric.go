@@ -168,7 +168,7 @@ func Accuracy(b *ir.Builder, logits, labels ir.Value) ir.Value {
 
 // TopKAccuracy returns the fraction of examples whose label, an integer [...], is among the classes
 // of the k highest scores of logits [..., classes]: f32 of rank 0. Classes with the score of the
-// label count as lower. Errors are recorded in b: those of [Accuracy], and of kind [ir.ErrAttr] for k below 1 or above the
+// label count as lower, those with a score of NaN as higher; a label that is none of the classes is not among them. Errors are recorded in b: those of [Accuracy], and of kind [ir.ErrAttr] for k below 1 or above the
 // number of classes.
 func TopKAccuracy(b *ir.Builder, logits, labels ir.Value, k int) ir.Value {
 	const op ir.Op = "nn.top_k_accuracy"
@@ -179,7 +179,9 @@ func TopKAccuracy(b *ir.Builder, logits, labels ir.Value, k int) ir.Value {
 		b.Failf(op, []ir.Value{logits, labels}, ir.Attrf("k is %d: it must be from 1 to the number of classes, %s", k, logits.Dim(-1)))
 		return ir.Value{}
 	}
-	score := ops.TakeAlongAxis(b, logits, ops.ExpandDims(b, ops.Convert(b, labels, ir.I32), -1), -1, ops.OutsideFill)
-	higher := ops.ReduceSum(b, ops.Convert(b, ops.Gt(b, logits, score), ir.I32), -1)
-	return ops.Mean(b, ops.Convert(b, ops.Lt(b, higher, ops.Const(b, ir.I32, float64(k))), ir.F32))
+	of := ops.Convert(b, labels, ir.I32)
+	score := ops.TakeAlongAxis(b, logits, ops.ExpandDims(b, of, -1), -1, ops.OutsideFill)
+	higher := ops.ReduceSum(b, ops.Convert(b, ops.Not(b, ops.Le(b, logits, score)), ir.I32), -1)
+	isClass := ops.And(b, ops.Ge(b, of, ops.ZerosLike(b, of)), ops.Lt(b, of, ops.DimSize(b, ir.I32, logits.Dim(-1))))
+	return ops.Mean(b, ops.Convert(b, ops.And(b, isClass, ops.Lt(b, higher, ops.Const(b, ir.I32, float64(k)))), ir.F32))
 }

@@ -12,7 +12,9 @@ import (
 type StackOptions struct {
 	// Scan runs the blocks as one loop over parameters that are stacked along a first axis,
 	// "block/linear0/weight" of [n, ...]: the graph does not grow with n. Without it the blocks
-	// are unrolled, with parameters "block/0/linear0/weight" and so on.
+	// are unrolled, with parameters "block/0/linear0/weight" and so on. An optimizer takes a stacked parameter as one, with that axis:
+	// optim.Muon updates none of their matrices, and the norms of optim.LAMB are those of all blocks together. optim.BelowRank2 goes by the
+	// parameters of a block.
 	Scan bool
 	// Checkpoint has the backward pass recompute each block from its input instead of storing what
 	// it computed.

@@ -5,7 +5,7 @@ import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'no
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { closeCompiler, graph, init, train } from '../dist/index.js';
+import { closeCompiler, graph, init, program, train } from '../dist/index.js';
 import { allInOrder, files, fit, inOrder, prefetch, reportLine, shuffled, splitRows } from '../dist/fit.js';
 import * as nn from '../dist/nn.js';
 
@@ -203,6 +203,41 @@ test('early stop, the best checkpoint and the log', async (t) => {
 test('a callback ends it', async (t) => {
   const last = await fit(await pointsTrainer(t), { data: shuffled(points(), 4, 1), epochs: 9, callbacks: [(r) => r.step === 10 ? 'stop' : undefined] });
   assert.deepEqual([last.step, last.epoch], [10, 2]);
+});
+
+test('the last step has a checkpoint, also where it is none of those between checkpoints', async (t) => {
+  const data = shuffled(points(), 4, 1), cases = { 'step-00000010': { epochs: 2, every: 5 }, 'step-00000007': { steps: 7 }, 'step-00000005': { steps: 20, every: 5, callbacks: [(r) => r.step === 5 ? 'stop' : undefined] } };
+  for (const [name, loop] of Object.entries(cases)) {
+    const folder = folderOf(t);
+    await fit(await pointsTrainer(t), { data, ...loop, save: { folder, every: 4 } });
+    assert.deepEqual(readdirSync(folder), [`${name}.safetensors`]);
+  }
+});
+
+test('an evaluation has outputs of every type, and a batch of weight 0 counts for nothing', async (t) => {
+  const types = ['f32', 'f64', 'bf16', 'f16', 'f8e5m2', 'i64', 'u64', 'i8'];
+  const model = graph('loss', (b) => b.output('loss', b.param('w', 'f32', []).add(b.input('x', 'f32', [])).square()));
+  const measured = graph('eval', (b) => {
+    const mask = b.input('mask', 'f32', [4]), mean = b.input('y', 'f32', [4]).mul(mask).sum().div(mask.sum());
+    b.output('count', mask.sum().convert('u64'));
+    for (const type of types) b.output(type, mean.convert(type));
+    b.output('bool', mean.convert('bool'));
+  });
+  const trainer = await train(model, { optimizer: { kind: 'sgd' }, rate: 0.1, on: 'cpu', worker: false, seed: 1, entries: { eval: measured } });
+  t.after(() => trainer.program.close());
+  const batches = [[1, 1, 1, 0], [0, 0, 0, 0], [0, 1, 0, 0]].map((mask) => ({ y: Float32Array.of(2, 3, 4, 90), mask: Float32Array.from(mask) }));
+  const { eval: means } = await fit(trainer, { data: () => [{ x: 1 }], steps: 1, eval: { entry: 'eval', data: () => batches, weight: 'count' } });
+  assert.deepEqual(means, { ...Object.fromEntries(types.map((type) => [type, 3])), bool: 1 });
+});
+
+test('a label that is no class, or scores of NaN, are no hit among the best', async (t) => {
+  const measured = graph('measured', (b) => b.output('hits', nn.topKAccuracy(b.input('scores', 'f32', [1, 3]), b.input('label', 'i32', [1]), 2)));
+  const running = await program({ entries: { main: measured } }, { on: 'cpu', worker: false });
+  t.after(() => running.close());
+  for (const [scores, label, want] of [[[1, 2, 3], 1, 1], [[1, 2, 3], 0, 0], [[-1, -2, -3], -1, 0], [[-1, -2, -3], 3, 0], [[NaN, NaN, NaN], 1, 0], [[NaN, 2, 1], 1, 1]]) {
+    const { values } = await (await running.run('main', { scores: Float32Array.from(scores), label: Int32Array.of(label) }, { read: ['hits'] })).reading;
+    assert.equal(values.hits[0], want, `label ${label} of ${scores}`);
+  }
 });
 
 test('values of metrics', async (t) => {

@@ -342,6 +342,24 @@ describe('models of PyTorch', () => {
     assert.throws(() => toTorch(here, graph, { rename: { head: 'square' } }), { kind: 'name', message: 'toTorch: two tensors are square.weight: the second is head/weight' });
   });
 
+  test('square weights are transposed in the graphs of checkpoints, loops and branches, too', () => {
+    const of = graph('nested', (b) => {
+      nn.infer(b);
+      const x = b.input('x', 'f32', [4, 2]), labels = b.constant('i32', [4], Int32Array.of(0, 1, 1, 0));
+      const h = nn.stack(x, 'h', 2, (y) => nn.stack(nn.linear(y, 2, { name: 'fc' }), 'in', 1, (z) => nn.linear(z, 2, { name: 'fc' }), { checkpoint: true }), { checkpoint: true });
+      const plain = b.param('plain', 'f32', [2, 2]), w = b.param('branch', 'f32', [2, 2]);
+      const [y] = b.cond(x.sum().gt(0), [h, w, plain], (_, [y, w]) => [y.linear(w)], (_, [y, , plain]) => [y.add(plain.sum())]);
+      b.output('y', nn.linearCrossEntropy(y, labels, 2, { name: 'vocabulary', rows: 2 }));
+    });
+    const square = f32([2, 2], [1, 2, 3, 4]), turned = ['h/0/fc', 'h/0/in/0/fc', 'h/1/fc', 'h/1/in/0/fc', 'vocabulary'].map((name) => `${name}/weight`).concat('branch');
+    const biases = Object.fromEntries(turned.slice(0, 5).map((name) => [name.replace('weight', 'bias').replaceAll('/', '.'), f32([2], [0, 0])]));
+    const tensors = Object.fromEntries([...turned, 'plain'].map((name) => [name.replaceAll('/', '.'), square]));
+    const here = fromTorch({ ...tensors, ...biases }, of), there = toTorch(here, of);
+    for (const name of turned) assert.deepEqual([...here[name].data], [1, 3, 2, 4], name);
+    assert.deepEqual([...here.plain.data], [1, 2, 3, 4]);
+    for (const [name, { data }] of Object.entries(tensors)) assert.deepEqual([...there[name].data], [...data], name);
+  });
+
   test('what is left on either side is listed with the nearest names', () => {
     const { tensors } = file(), graph = model();
     const refused = (options, kind, message, given = tensors) => assert.throws(() => fromTorch(given, graph, options), { kind, message });
@@ -394,6 +412,9 @@ describe('tensors for a program', () => {
     assert.deepEqual(matchTensors({ gone: f32([1]) }, made, { rename: () => '', missing: ['h', 'head'] }), {});
     const other = { head: f32([5]), 'bn/num_batches_tracked': f32([]) }; // a head for other classes
     assert.deepEqual(matchTensors(other, made, { missing: ['h', 'head'], extra: ['head'] }), {});
+    const up = { ports: [{ name: 'up/weight', kind: 'param', dtype: 'f32' }] }, turned = matchTensors({ 'up/weight': f32([2, 2, 3]) }, up, { outIn: ['*/weight'], inOut: ['up'] });
+    assert.deepEqual(turned['up/weight'].shape, [3, 2, 2]);
+    assert.deepEqual([...turned['up/weight'].data], [0, 3, 6, 9, 1, 4, 7, 10, 2, 5, 8, 11]); // a transposed convolution: [in, out, window] there
     made.close();
   });
 
@@ -404,6 +425,7 @@ describe('tensors for a program', () => {
     refused({ ...all, more: head }, {}, 'name', /the program lacks more: rename, or extra$/);
     refused(rest, { missing: ['haed'] }, 'name', /missing has haed \(the nearest is head\), which matches nothing/);
     refused(all, { outIn: ['w'] }, 'name', /outIn has w/);
+    refused(all, { inOut: ['w'] }, 'name', /inOut has w/);
     refused({ a: head, b: head }, { rename: () => 'head' }, 'name', /tensors a and b are both renamed to head/);
     refused(all, { rename: () => 1 }, 'attr', /the new name of/);
     refused(all, { missing: 'head' }, 'attr', /a list of patterns/);

@@ -2,7 +2,6 @@ package passes
 
 import (
 	"slices"
-	"strconv"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -261,7 +260,7 @@ func (k *sumHoister) step() *ir.Graph {
 			}
 		}
 		for i, v := range k.stacked {
-			b.Output("stacked"+strconv.Itoa(i), m.Get(v))
+			b.Output(freeName(k.body, "stacked", i), m.Get(v))
 		}
 	})
 }

@@ -162,7 +162,7 @@ func (h *invariantHoister) step() *ir.Graph {
 			}
 		}
 		fresh := func(v ir.Value, i int) ir.Value {
-			return b.Port(ir.InputPort, h.name("invariant", len(ports)+i), v.Type())
+			return b.Port(ir.InputPort, freeName(h.body, "invariant", len(ports)+i), v.Type())
 		}
 		given := map[ir.Value]ir.Value{}
 		same(ports[:h.a.Consts])
@@ -193,19 +193,13 @@ func (h *invariantHoister) step() *ir.Graph {
 	})
 }
 
-// name returns a name of a port or an output that the body does not have: an earlier one may remain of
-// more ports.
-func (h *invariantHoister) name(word string, i int) string {
+// freeName returns a name for a port or an output that the body of a loop does not have: an earlier hoisting may have left some
+// that are numbered alike.
+func freeName(body *ir.Graph, word string, i int) string {
 	name := word + strconv.Itoa(i)
-	for _, p := range h.body.Ports() {
-		if p.Name == name {
-			return h.name(word+"+", i)
-		}
-	}
-	for _, o := range h.body.Outputs() {
-		if o.Name == name {
-			return h.name(word+"+", i)
-		}
+	_, isPort := body.Port(name)
+	if _, isOutput := body.Output(name); isPort || isOutput {
+		return freeName(body, word+"+", i)
 	}
 	return name
 }
@@ -214,7 +208,7 @@ func (h *invariantHoister) name(word string, i int) string {
 func (h *invariantHoister) twinOutputs(b *ir.Builder, m *ir.Mapping) {
 	for i, n := range h.twins {
 		next := h.body.Outputs()[h.portOf(n)-h.a.Consts].Value
-		b.Output(h.name("twin", len(h.body.Outputs())+i), b.CopyWith(n, n.Attrs(), nil, []ir.Value{m.Get(next)})[0])
+		b.Output(freeName(h.body, "twin", len(h.body.Outputs())+i), b.CopyWith(n, n.Attrs(), nil, []ir.Value{m.Get(next)})[0])
 	}
 }
 

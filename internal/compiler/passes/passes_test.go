@@ -377,6 +377,41 @@ func TestSumsOfManyTermsAreHoisted(t *testing.T) {
 	checkHoisted(t, g, err)
 }
 
+// TestHoistingSumsAgainFindsOtherNames has a body whose result has the name that the next stacked value gets, as one has from
+// which a sum was hoisted before.
+func TestHoistingSumsAgainFindsOtherNames(t *testing.T) {
+	g, err := ir.Parse(`graph "g" {
+  %0 = input "total" : f32[2,2]
+  %1 = input "c" : f32[2]
+  %2, %3, %4 = scan(%0, %1) {consts=0 carries=2 length=[4] reverse=false} : (f32[2,2], f32[2], f32[4,2])
+    graph "step" {
+      %0 = input "total" : f32[2,2]
+      %1 = input "c" : f32[2]
+      %2 = sin(%1) : f32[2]
+      %3 = cos(%2) : f32[2]
+      %4 = dot_general(%3, %3) {lhs_contract=[] rhs_contract=[] lhs_batch=[] rhs_batch=[]} : f32[2,2]
+      %5 = add(%0, %4) : f32[2,2]
+      output "total" = %5
+      output "c" = %3
+      output "stacked0" = %2
+    }
+  output "total" = %2
+  output "c" = %3
+  output "each" = %4
+}
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	lowered, err := Run(g, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(lowered.String(), `"stacked+0"`) {
+		t.Errorf("the sum is not hoisted:\n%s", lowered)
+	}
+}
+
 // TestHoistingAgainFindsOtherNames has a port with the name that the next one gets.
 func TestHoistingAgainFindsOtherNames(t *testing.T) {
 	g, err := ir.Parse(`graph "g" {

@@ -1,10 +1,13 @@
 // The loop of a training.
 
 import { asyncAtCaller } from '../graph/caller-stack.js';
+import type { Slot } from '../plan/plan.js';
 import type { Position, Program } from '../program/program.js';
 import type { EntryInputs, EntryTypes, Exactly, Inputs } from '../program/types.js';
 import type { Batch } from '../runtime/batches.js';
 import type { Trainer } from '../runtime/trainer.js';
+import { arrayOf, converted } from '../safetensors/convert.js';
+import type { StoredData, TensorData } from '../values/dtype.js';
 import { RlxError, unknownName } from '../values/errors.js';
 import type { HostTensor } from '../values/tensor.js';
 import { Folder, notFinite, type Saved } from './checkpoints.js';
@@ -54,6 +57,8 @@ class Fit {
   #count = 0;
   #rows = 0;
   #last: Report | undefined;
+  /** The step of the last checkpoint. */
+  #saved = -1;
   #ended = false;
   /** The program on the device of this moment. */
   #program: Program;
@@ -155,6 +160,7 @@ class Fit {
     }
     if (this.#last?.step !== this.#trainer.steps) return this.#report(true);
     this.#last = { ...this.#last, done: true, epoch: this.#epoch }; // reported just now
+    await this.#writeLast();
     await this.#publish(this.#last);
   }
 
@@ -268,6 +274,7 @@ class Fit {
     else if (!save?.every || this.#isDue(step)) await this.#save(); // with the evaluation
     await this.#publish(report);
     this.#check();
+    if (this.#ended) await this.#writeLast(); // perhaps by a callback
     this.#reported = step;
     this.#began = performance.now();
   }
@@ -296,7 +303,13 @@ class Fit {
   /** Writes a checkpoint. */
   #save(): Promise<void> { return this.#store(() => this.#write()); }
 
+  /** Writes the checkpoint of the last step, if it has none. */
+  async #writeLast(): Promise<void> {
+    if (this.#saved !== this.#trainer.steps) await this.#write();
+  }
+
   async #write(): Promise<void> {
+    this.#saved = this.#trainer.steps;
     if (!this.#folder) return;
     const { best, worse } = this.#stopper, values = await this.#finite((error) => this.#warn(error));
     if (values) await this.#folder.write(values, this.#trainer.steps, { best, worse, sum: this.#sum, count: this.#count });
@@ -413,9 +426,9 @@ async function meansOf(program: Program, { entry, data, weight }: Evaluation, si
   try {
     for await (const { inputs } of reader.upTo(Infinity, () => {}, signal)) {
       const { values } = await (await program.run(entry, inputs, { read: names })).reading!;
-      const by = weight === undefined ? 1 : values[weight]![0]!;
+      const valueOf = (name: string) => scalarOf(slots.find((slot) => slot.name === name)!, values[name]!), by = weight === undefined ? 1 : valueOf(weight);
       total += by;
-      for (const name of names) if (name !== weight) sums[name] = (sums[name] ?? 0) + by * values[name]![0]!;
+      for (const name of names) if (name !== weight) sums[name] = (sums[name] ?? 0) + (by && by * valueOf(name)); // 0, not NaN, for no examples
     }
   } finally {
     await reader.close();
@@ -424,6 +437,13 @@ async function meansOf(program: Program, { entry, data, weight }: Evaluation, si
   if (!total) throw new RlxError('missing', 'the evaluation has no batch');
   for (const name of Object.keys(sums)) sums[name]! /= total;
   return sums;
+}
+
+/** The number of a tensor of rank 0, whose data are the bits of a type that has no typed array here. */
+function scalarOf({ name, dtype }: Slot, data: TensorData): number {
+  if (dtype === 'bool') return data[0]!;
+  const type = arrayOf(dtype) as { new (buffer: ArrayBufferLike, offset: number, length: number): StoredData };
+  return Number(converted(name, { dtype, shape: [], data: new type(data.buffer, data.byteOffset, 1) }, 'f64', { narrow: true })[0]);
 }
 
 /** Counts evaluations without an improvement. */

@@ -31,7 +31,7 @@ export interface Evaluation<E extends EntryTypes = any, N extends string = strin
   data: () => Epoch<V>;
   /**
    * An output of rank 0 that weights the other outputs of a batch in the mean: the number of
-   * examples, for a padded last batch. All batches have equal weight if not given.
+   * examples, for a padded last batch. A batch of weight 0 counts for nothing, also if its outputs are NaN. All batches have equal weight if not given.
    */
   weight?: string;
 }
@@ -58,7 +58,7 @@ export interface Checkpoints {
    * Its files are `step-00000500.safetensors`, and `best.safetensors` for the best evaluation with its value in `best.txt`.
    */
   folder: string | Files;
-  /** The number of steps between checkpoints. One at each report if not given. */
+  /** The number of steps between checkpoints. One at each report if not given. There is one after the last step, too. */
   every?: number;
   /** The number of checkpoints to keep, the best one aside. 1 if not given. */
   last?: number;

@@ -62,7 +62,8 @@ export function accuracy(logits: Value, labels: Value): Value {
 
 /**
  * The fraction of examples whose label, an integer [...], is among the classes of the k highest scores of logits
- * [..., classes]: f32 of rank 0. Classes with the score of the label count as lower.
+ * [..., classes]: f32 of rank 0. Classes with the score of the label count as lower, those with a score of NaN as higher; a label that is none
+ * of the classes is not among them.
  */
 export function topKAccuracy(logits: Value, labels: Value, k: number): Value {
   return inside(topKAccuracy, builderOf(topKAccuracy, logits), () => {
@@ -70,8 +71,8 @@ export function topKAccuracy(logits: Value, labels: Value, k: number): Value {
     checkLabels(l, labels, logits.shape.slice(0, -1));
     l.requireCount(k, 'k');
     l.require(!(k > (logits.shape.at(-1) as number)), `k is ${k}: there are ${logits.shape.at(-1)} classes`);
-    const score = logits.takeAlongAxis(labels.convert('i32').expandDims(-1));
-    return logits.gt(score).convert('i32').reduceSum([-1]).lt(k).convert('f32').mean();
+    const of = labels.convert('i32'), score = logits.takeAlongAxis(of.expandDims(-1)), higher = logits.le(score).not().convert('i32').reduceSum([-1]);
+    return higher.lt(k).and(of.ge(0)).and(of.lt(l.b.dimSize({ dtype: 'i32', sizes: [logits.shape.at(-1)!] }))).convert('f32').mean();
   });
 }
 

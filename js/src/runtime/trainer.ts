@@ -191,7 +191,8 @@ export class Trainer<E extends EntryTypes = any> {
 
   /**
    * Runs another entry over batches and gathers its outputs. An output of rank 0 becomes its mean over
-   * all rows, or, of an integer type, its sum; any other is concatenated, without masked rows.
+   * all rows, or, of an integer type, its sum; any other is concatenated, without masked rows. It takes no outputs of 64 bits an element
+   * and no means of narrower floats than f32, which are bits here: convert them to f32.
    */
   async evaluate<N extends keyof E & string = 'eval' & keyof E, B extends EntryInputs<E, N> = EntryInputs<E, N>>(options: EvaluateOptions<N, Exactly<B, keyof EntryInputs<E, N>>>): Promise<ResultsOf<E, N>> {
     checkOptions('evaluate', options, 'entry batches');

@@ -29,6 +29,8 @@ export interface MatchOptions {
   extra?: readonly string[];
   /** Patterns, after `rename`, of weights with the axis of outputs first, as PyTorch has them: [out, in, ...] becomes [..., in, out]. */
   outIn?: readonly string[];
+  /** As `outIn` for weights with the window last, as PyTorch has those of transposed convolutions: [in, out, ...] becomes [..., in, out]. It has precedence. */
+  inOut?: readonly string[];
   /** Rounds floats of a wider element type to that of their parameter. */
   cast?: boolean;
 }
@@ -37,7 +39,7 @@ export interface MatchOptions {
  * The tensors of a file for `load`, by rules: other names, weights with their axes in another order, other float types, a part of the parameters. Every
  * parameter must have a tensor, and every tensor a parameter or state, unless a pattern covers it: else it throws an {@link RlxError} of
  * kind `missing` or `name` that lists what is left, each with the nearest name; also of kind `name` for two tensors with one new name,
- * and for a pattern of `missing` or `outIn` that matches nothing.
+ * and for a pattern of `missing`, `outIn` or `inOut` that matches nothing.
  *
  * ```ts
  * const tensors = matchTensors(decodeSafetensors(file).tensors, program, { rename: { layers: 'h' }, missing: ['head'], cast: true });
@@ -45,17 +47,18 @@ export interface MatchOptions {
  * ```
  */
 export function matchTensors(tensors: Readonly<Record<string, StoredTensor>>, target: MatchTarget, options?: MatchOptions): Record<string, FileTensor> {
-  checkOptions('matchTensors', options, 'rename missing extra outIn cast');
+  checkOptions('matchTensors', options, 'rename missing extra outIn inOut cast');
   need(Object(tensors) === tensors, 'missing', 'matchTensors: the first argument', 'tensors by name', tensors);
-  const { rename = {}, missing = [], extra = [], outIn = [], cast = false } = options ?? {};
+  const { rename = {}, missing = [], extra = [], outIn = [], inOut = [], cast = false } = options ?? {};
   const slots = slotsOf(target), given = byNewName(tensors, typeof rename === 'function' ? rename : (name) => renamed(name, rename)), out: Record<string, FileTensor> = {};
   checkPatterns('missing', missing, slots.keys());
   checkPatterns('outIn', outIn, given.keys());
+  checkPatterns('inOut', inOut, given.keys());
   const unused: string[] = [];
   for (const [name, tensor] of given) {
     if (covered(extra, name)) continue;
     const slot = slots.get(name);
-    if (slot) out[name] = fitted(name, tensor, slot.dtype, covered(outIn, name), cast);
+    if (slot) out[name] = fitted(name, tensor, slot.dtype, covered(inOut, name) ? [0, 1] : covered(outIn, name) ? [1, 0] : [], cast);
     else if (!needless.test(name)) unused.push(name);
   }
   const lacking = [...slots.values()].filter(({ name, kind }) => kind === 'param' && !Object.hasOwn(out, name) && !covered(missing, name)).map(({ name }) => name);
@@ -88,10 +91,10 @@ function byNewName(tensors: Readonly<Record<string, StoredTensor>>, rename: (nam
 /** Whether a type is one of floats that are cast. */
 const isFloat = (dtype: string): boolean => /^b?f(16|32|64)$/.test(dtype);
 
-/** A tensor as its parameter takes it. */
-function fitted(name: string, given: StoredTensor, dtype: string, outFirst: boolean, cast: boolean): FileTensor {
-  const { shape, data } = given, order = [...[...shape.keys()].slice(2), 1, 0];
-  const moved = outFirst && shape.length > 1 ? { dtype: given.dtype, shape: order.map((axis) => shape[axis]!), data: permuted(data, shape, order) } : { dtype: given.dtype, shape, data };
+/** A tensor as its parameter takes it, with the axes of inputs and outputs last, if any are given. */
+function fitted(name: string, given: StoredTensor, dtype: string, last: readonly number[], cast: boolean): FileTensor {
+  const { shape, data } = given, order = [...[...shape.keys()].slice(2), ...last];
+  const moved = last.length && shape.length > 1 ? { dtype: given.dtype, shape: order.map((axis) => shape[axis]!), data: permuted(data, shape, order) } : { dtype: given.dtype, shape, data };
   const tensor = convertible(name, moved);
   return cast && tensor.dtype !== dtype && isFloat(tensor.dtype) && isFloat(dtype) ? tensor.as(dtype, { narrow: true }) : tensor;
 }

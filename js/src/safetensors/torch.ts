@@ -124,20 +124,45 @@ const weightOps: Readonly<Record<string, readonly [from: number, layout: Layout]
   conv2d: [1, 'conv'], conv_general: [1, 'conv'], conv_transpose: [1, 'convTranspose'],
 };
 
-/** The layouts of weights by their parameters, by the ops that use them. A table of an embedding is one, whatever else uses it. */
+/** A list of operands, of which those that are parameters have their names. */
+type Operands = (string | undefined)[];
+
+/** A graph in the text, perhaps one within an op: its parameters by the values that are they, its inputs, and the operands of its last op. */
+interface Scope { readonly params: Map<string, string>; readonly inputs: Operands; operands: Operands }
+
+/**
+ * The layouts of weights by their parameters, by the ops that use them, those of checkpoints, loops and branches included. A table of
+ * an embedding is one, whatever else uses it.
+ */
 function layoutsOf(graph: TorchGraph): Map<string, Layout> {
-  const names = new Map<string, string>(), layouts = new Map<string, Layout>(), tables = new Set<string>();
+  const layouts = new Map<string, Layout>(), tables = new Set<string>(), types = new Map<string, string>(), scopes: Scope[] = [];
   for (const line of graph.text().split('\n')) {
-    const [, id, name] = /^ {2}(%\d+) = param ("(?:[^"\\]|\\.)*")/.exec(line) ?? [];
-    if (id && name) names.set(id, JSON.parse(name) as string);
-    const [, result, op, list] = /^ {2}(%\d+)[^=]* = (\w+)\((.*?)\)/.exec(line) ?? [];
-    list?.split(', ').forEach((operand, i) => {
-      const param = names.get(operand), [from, layout] = weightOps[op!] ?? [];
+    const depth = /^ */.exec(line)![0].length / 4 | 0;
+    if (/^ *graph "/.test(line)) {
+      scopes.length = depth;
+      scopes.push({ params: new Map(), inputs: [...scopes[depth - 1]?.operands ?? []], operands: [] });
+      continue;
+    }
+    const scope = scopes[depth], [, id, kind, text, type] = /^ *(%\d+) = (input|param) ("(?:[^"\\]|\\.)*") : (\S+)/.exec(line) ?? [];
+    if (!scope) continue;
+    const { params, inputs } = scope;
+    if (id && text && type) {
+      const name = kind === 'param' ? JSON.parse(text) as string : inputs.shift();
+      if (kind === 'param') types.set(name!, type);
+      if (name !== undefined && types.get(name) === type) params.set(id, name); // a slice of a stacked parameter is none
+      continue;
+    }
+    const [, result, op = '', list] = /^ *(%\d+)[^=]* = (\w+)\((.*?)\)/.exec(line) ?? [];
+    if (list === undefined) continue;
+    scope.operands = list.split(', ').map((operand) => params.get(operand));
+    scope.operands.forEach((param, i) => {
+      const [from, layout] = weightOps[op] ?? [];
       if (param === undefined) return;
-      if (op === 'convert') names.set(result!, param);
+      if (op === 'convert') params.set(result!, param);
       if (op === 'embedding') tables.add(param);
       if (layout && i >= from!) layouts.set(param, layout);
     });
+    if (op === 'cond') scope.operands.shift(); // the predicate, which is no operand of the branches
   }
   for (const table of tables) layouts.delete(table);
   return layouts;
