@@ -391,35 +391,34 @@ func NewModule(name string, entries ...Entry) (*Module, error) {
 // them directly as an operand listed in [Def.Ones].
 func (g *Graph) InitAsOnes() map[string]bool {
 	ones := map[string]bool{}
-	for _, v := range g.scales(nil) {
+	g.eachScale(func(v Value) {
 		if p := v.node.attrs.(*PortAttrs); p.Kind != InputPort {
 			ones[p.Name] = true
 		}
-	}
+	})
 	return ones
 }
 
-// scales adds the ports that are operands listed in [Def.Ones].
-func (g *Graph) scales(to []Value) []Value {
+// eachScale calls f for the ports that are operands listed in [Def.Ones].
+func (g *Graph) eachScale(f func(Value)) {
 	for _, n := range g.nodes {
-		add := func(v Value) {
-			if _, isPort := v.node.attrs.(*PortAttrs); isPort {
-				to = append(to, v)
+		use := func(i int) {
+			if _, isPort := n.inputs[i].node.attrs.(*PortAttrs); isPort {
+				f(n.inputs[i])
 			}
 		}
-		for i, in := range n.inputs {
-			if i < len(n.def.Operands) && slices.Contains(n.def.Ones, n.def.Operands[i]) {
-				add(in)
+		for i, name := range n.def.Operands {
+			if i < len(n.inputs) && slices.Contains(n.def.Ones, name) {
+				use(i)
 			}
 		}
 		for _, sub := range n.subs {
 			first := len(n.inputs) - len(sub.ports) // operand that is the first port: a branch has no predicate
-			for _, v := range sub.scales(nil) {
-				if i := slices.IndexFunc(sub.ports, func(p Port) bool { return p.Value == v }); first == 0 || first == 1 {
-					add(n.inputs[first+i])
-				}
+			if first == 0 || first == 1 {
+				sub.eachScale(func(v Value) {
+					use(first + slices.IndexFunc(sub.ports, func(p Port) bool { return p.Value == v }))
+				})
 			}
 		}
 	}
-	return to
 }
