@@ -319,3 +319,22 @@ func FuzzIDX(f *testing.F) {
 		}
 	})
 }
+
+// TestBadArguments has a nil reader, images that are nil or were not opened, and pictures without pixels.
+func TestBadArguments(t *testing.T) {
+	first := func(m *dataset.Images, size, height int) error {
+		for _, err := range m.Batches(size, height, 2, 0)(0) {
+			return err
+		}
+		return nil
+	}
+	loose := &dataset.Images{Classes: []string{"c"}, Files: []string{"c/a.png"}, Labels: []int32{0}}
+	_, err := dataset.ReadTokens(nil, ir.U16)
+	for name, err := range map[string]error{
+		"no reader": err, "no images": first(nil, 1, 2), "no height": first(loose, 1, -2), "no folder": first(loose, 1, 2),
+	} {
+		if !errors.Is(err, ir.ErrAttr) {
+			t.Errorf("%s: %v, want %v", name, err, ir.ErrAttr)
+		}
+	}
+}

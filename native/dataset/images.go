@@ -88,8 +88,8 @@ func isHidden(d fs.DirEntry) bool { return strings.HasPrefix(d.Name(), ".") }
 // torchvision. The error is of kind [ir.ErrIndex] for an unknown image, [ir.ErrShape] for another
 // length of to, and [ErrDamaged] for a file that is no image or has more than 2²⁶ pixels.
 func (m *Images) Read(i, height, width int, to []float32) error {
-	if m == nil {
-		return ir.Attrf("the images are nil: they must be from OpenImages")
+	if m == nil || m.files == nil {
+		return ir.Attrf("the images have no folder: they must be from OpenImages")
 	}
 	if i < 0 || i >= len(m.Files) {
 		return ir.Errorf(ir.ErrIndex, "image %d: it must be in [0, %d)", i, len(m.Files))
@@ -156,10 +156,14 @@ func withoutOpacity(c color.Color) color.NRGBA64 {
 // Batches returns batches for rlx.Loop.Data: "x", f32[size, height, width, 3] with values from 0 to 1,
 // and "labels", i32[size], in an order that depends on the seed and the epoch. Images that fill no
 // batch are left out. A batch shares memory with the next one. An epoch yields the errors of
-// [Images.Read], and one of kind [ir.ErrAttr] for a size below 1 or above the number of images.
+// [Images.Read], and one of kind [ir.ErrAttr] for a size below 1 or above the number of images, and for a height or width below 1.
 func (m *Images) Batches(size, height, width int, seed uint64) func(epoch int) iter.Seq2[map[string]native.Tensor, error] {
 	return func(epoch int) iter.Seq2[map[string]native.Tensor, error] {
 		return func(yield func(map[string]native.Tensor, error) bool) {
+			if m == nil || height < 1 || width < 1 {
+				yield(nil, ir.Attrf("images of %d × %d pixels, of a folder: %t: sizes must be 1 or more, and the images from OpenImages", height, width, m != nil))
+				return
+			}
 			if size < 1 || size > len(m.Files) {
 				yield(nil, ir.Attrf("size is %d: it must be from 1 to the number of images, %d", size, len(m.Files)))
 				return

@@ -15,11 +15,14 @@ import (
 type Tokens []int32
 
 // ReadTokens reads little-endian tokens of type [ir.U16], [ir.I32] or [ir.U32] up to the end. The
-// error is of kind [ir.ErrDType] for another type, and [ErrDamaged] for a token above 2³¹−1 or an
+// error is of kind [ir.ErrDType] for another type, [ir.ErrAttr] for a nil reader, and [ErrDamaged] for a token above 2³¹−1 or an
 // incomplete one.
 func ReadTokens(r io.Reader, d ir.DType) (Tokens, error) {
 	if d != ir.U16 && d != ir.I32 && d != ir.U32 {
 		return nil, ir.DTypef("the type of tokens is %s: it must be u16, i32 or u32", d)
+	}
+	if r == nil {
+		return nil, ir.Attrf("r is nil: it must be a reader")
 	}
 	data, err := io.ReadAll(r)
 	if err != nil {

@@ -196,6 +196,8 @@ test('a type error is underlined, listed and read out, and found by keys; names 
   assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), 'nothing is wider than the screen');
   await page.screenshot({ path: `${shots}playground-types.png`, fullPage: true });
 
+  await page.fill('#source', "import { graph } from '@rlx-go/rlx';\nconst a: string = 1;\nb;\n");
+  await page.waitForFunction(() => document.getElementById('status').textContent === "2 type errors. Line 2: Type 'number' is not assignable to type 'string'.", null, { polling: 50 });
   await page.fill('#source', "import { graph } from '@rlx-go/rlx';\ngraph('g', (b) => b.inp");
   await page.locator('#hint-code button', { hasText: 'input' }).tap();
   assert.match(await page.inputValue('#source'), /\(b\) => b\.input$/);

@@ -49,9 +49,9 @@ export class Checker {
     this.#problems = found;
     this.#editor.underline(found);
     this.#list();
-    const heard = this.#heading();
-    if (aloud && heard !== this.#said) say(found.length > 0 ? `${heard}. ${textOf(found[0])}` : this.#said && 'No type errors');
-    this.#said = found.length > 0 ? heard : '';
+    const heard = found.length > 0 ? `${this.#heading()}. ${textOf(found[0])}` : '';
+    if (aloud && heard !== this.#said) say(heard || 'No type errors');
+    this.#said = heard;
   }
 
   #heading() { return this.#problems.length === 1 ? '1 type error' : `${this.#problems.length} type errors`; }
