@@ -410,6 +410,7 @@ describe('tensors for a program', () => {
     await made.load(part, { allowMissing: true });
     assert.deepEqual([...await made.read('h/0/weight')], [0, 1, 2, 3, 4, 5]);
     assert.deepEqual(matchTensors({ gone: f32([1]) }, made, { rename: () => '', missing: ['h', 'head'] }), {});
+    assert.deepEqual(Object.keys(matchTensors(file, made, { rename: { layers: 'h' }, outIn: ['h/?/weigh[a-t]'], extra: ['opti[^x]/m'], missing: ['h/[0-3]'], cast: true })).sort(), ['h/0/bias', 'h/0/weight', 'head']);
     const other = { head: f32([5]), 'bn/num_batches_tracked': f32([]) }; // a head for other classes
     assert.deepEqual(matchTensors(other, made, { missing: ['h', 'head'], extra: ['head'] }), {});
     const up = { ports: [{ name: 'up/weight', kind: 'param', dtype: 'f32' }] }, turned = matchTensors({ 'up/weight': f32([2, 2, 3]) }, up, { outIn: ['*/weight'], inOut: ['up'] });
@@ -426,6 +427,8 @@ describe('tensors for a program', () => {
     refused(rest, { missing: ['haed'] }, 'name', /missing has haed \(the nearest is head\), which matches nothing/);
     refused(all, { outIn: ['w'] }, 'name', /outIn has w/);
     refused(all, { inOut: ['w'] }, 'name', /inOut has w/);
+    refused(all, { missing: ['h/[1-9]'] }, 'name', /which matches nothing/);
+    refused(all, { missing: ['h/[3-0]'] }, 'attr', /ranges from low to high/);
     refused({ a: head, b: head }, { rename: () => 'head' }, 'name', /tensors a and b are both renamed to head/);
     refused(all, { rename: () => 1 }, 'attr', /the new name of/);
     refused(all, { missing: 'head' }, 'attr', /a list of patterns/);

@@ -99,9 +99,18 @@ function fitted(name: string, given: StoredTensor, dtype: string, last: readonly
   return cast && tensor.dtype !== dtype && isFloat(tensor.dtype) && isFloat(dtype) ? tensor.as(dtype, { narrow: true }) : tensor;
 }
 
-/** Whether one of the patterns is a name, or a scope of it; `*` matches any text between slashes. */
-const covered = (patterns: readonly string[], name: string): boolean => patterns.some((pattern) =>
-  new RegExp(`^${pattern.replace(/[.+?^${}()|[\]\\]/g, '\\$&').replaceAll('*', '[^/]*')}(/|$)`).test(name));
+/** Whether one of the patterns is a name, or a scope of it, as in `frozen`: `*` is any text between slashes, `?` any character of it, `[0-3]` one of some. */
+const covered = (patterns: readonly string[], name: string): boolean => patterns.some((pattern) => expressionOf(pattern).test(name));
+
+function expressionOf(pattern: string): RegExp {
+  const body = pattern.replace(/\[\^?[^\]\\/]+\]|[.*+?^${}()|[\]\\]/g, (part) => part.length > 1 ? part : { '*': '[^/]*', '?': '[^/]' }[part] ?? `\\${part}`);
+  let made: RegExp | undefined;
+  try {
+    made = new RegExp(`^${body}(/|$)`);
+  } catch { /* a range from high to low */ }
+  need(made, 'attr', 'matchTensors: a pattern', 'one with ranges from low to high', pattern);
+  return made;
+}
 
 /** Refuses patterns that match nothing, which are probably misspelt. */
 function checkPatterns(option: string, patterns: readonly string[], names: Iterable<string>): void {
