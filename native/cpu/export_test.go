@@ -57,3 +57,11 @@ func OutsideKernels(g *ir.Graph) ([]string, error) {
 	}
 	return slices.Sorted(maps.Keys(found)), nil
 }
+
+// SharedBlocks returns the points of a block and the number of blocks in a row of a reduction with rows × row results that takes
+// cost nanoseconds, on a number of workers.
+func SharedBlocks(rows, row int, cost float64, workers int) (block, blocks int) {
+	n := &nest{cost: cost, phases: []*phase{{loop: true}}, outer: space{row: row, rows: rows, block: blockLanes}}
+	n.shareBlocks(workers)
+	return n.outer.block, n.outer.blocks()
+}

@@ -97,8 +97,8 @@ func (m *machine) runUnits(first, last int) {
 			m.outer.nextRow()
 			runAll(m.rows, 1)
 		}
-		from := u % blocks * blockLanes
-		n := min(blockLanes, m.outer.row-from)
+		from := u % blocks * m.outer.block
+		n := min(m.outer.block, m.outer.row-from)
 		m.outer.setBlock(from, n)
 		m.block(n)
 	}

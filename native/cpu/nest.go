@@ -1,6 +1,8 @@
 package cpu
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -190,6 +192,7 @@ const chunkCost = 15_000
 func newNestStep(n *nest, env *environment, shared bool) *nestStep {
 	n.fuse(&env.kernels)
 	n.allocateRegisters()
+	n.shareBlocks(workers())
 	s := &nestStep{n: n, env: env}
 	units := n.units()
 	chunks := min(units, int(n.cost/chunkCost), 8*workers())
@@ -208,6 +211,23 @@ func newNestStep(n *nest, env *environment, shared bool) *nestStep {
 		s.machines = append(s.machines, newMachine(n, env))
 	}
 	return s
+}
+
+// shareBlocks makes the blocks of a reduction shorter where they are fewer than the workers, as in sums over all positions of
+// some channels: of whole vectors, and the last one of no less than one. Lanes are independent, so that results stay.
+func (n *nest) shareBlocks(workers int) {
+	s, width := &n.outer, jit.Width()
+	wanted := min(int(n.cost/chunkCost), workers)
+	loops := slices.ContainsFunc(n.phases, func(p *phase) bool { return p.loop })
+	if n.wideInner || len(n.rowKernel) > 0 || !loops || s.points() == 0 || n.units() >= wanted {
+		return
+	}
+	vectors, blocks := (s.row+width-1)/width, (wanted+s.rows-1)/s.rows
+	block := (vectors + blocks - 1) / blocks * width
+	for block < s.row && (s.row-1)%block+1 < width {
+		block += width
+	}
+	s.block = min(s.block, block)
 }
 
 func (s *nestStep) run(r *runner) {

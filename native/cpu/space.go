@@ -16,6 +16,7 @@ type space struct {
 	// span, and rows the number of such rows.
 	wide      int
 	row, rows int
+	block     int      // points of a block, but for the last of a row
 	start     register // index in the row of the block's first point
 }
 
@@ -64,7 +65,7 @@ func (p points) longLast() points {
 
 // newSpace returns a space whose last wide coordinates run along a block.
 func newSpace(p points, wide int) space {
-	s, vars, dims := space{row: 1, rows: 1, wide: wide}, p.vars, p.dims
+	s, vars, dims := space{row: 1, rows: 1, block: blockLanes, wide: wide}, p.vars, p.dims
 	for i, d := range dims {
 		s.vars = append(s.vars, axis{name: vars[i].Name, size: d, long: vars[i].Type == ir.I64})
 	}
@@ -101,10 +102,10 @@ func (s *space) wides() []axis   { return s.vars[len(s.vars)-s.wide:] }
 func (s *space) points() int { return s.row * s.rows }
 
 // blocks returns the number of blocks in a row.
-func (s *space) blocks() int { return (s.row + blockLanes - 1) / blockLanes }
+func (s *space) blocks() int { return (s.row + s.block - 1) / s.block }
 
 // lanes returns the maximum number of lanes of a block.
-func (s *space) lanes() int { return max(1, min(blockLanes, s.row)) }
+func (s *space) lanes() int { return max(1, min(s.block, s.row)) }
 
 // coordinateLanes returns the number of lanes of the coordinates along a block: a kernel handles a whole row, or
 // as many points of it as one call may.

@@ -1,0 +1,75 @@
+package cpu_test
+
+import (
+	"context"
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/codegen/jit"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/cpu"
+)
+
+// A reduction of few long rows has a block for each worker, of whole vectors but for the last, which has one or more.
+func TestReductionsHaveBlocksForWorkers(t *testing.T) {
+	for row := 1; row < 1200; row++ {
+		for _, workers := range []int{1, 2, 3, 8, 64} {
+			block, blocks := cpu.SharedBlocks(1, row, 1e9, workers)
+			last := row - (blocks-1)*block
+			if blocks > 1 && (block%jit.Width() != 0 || last < 1 || last > block || block < 512 && last < jit.Width()) {
+				t.Errorf("%d results on %d workers: %d blocks of %d", row, workers, blocks, block)
+			}
+		}
+	}
+	for _, c := range []struct {
+		rows, row, workers int
+		cost               float64
+		blocks             int
+	}{
+		{1, 240, 2, 1e6, 2}, {1, 240, 2, 20e3, 1}, {1, 960, 8, 1e6, 8}, {4, 240, 2, 1e6, 1}, {3, 480, 8, 1e6, 3}, {1, 5, 8, 1e6, 1}, {1, 240, 1, 1e6, 1},
+	} {
+		if _, blocks := cpu.SharedBlocks(c.rows, c.row, c.cost, c.workers); blocks != c.blocks && jit.Width() <= 16 {
+			t.Errorf("%d × %d results on %d workers: %d blocks, want %d", c.rows, c.row, c.workers, blocks, c.blocks)
+		}
+	}
+}
+
+// Sums over all positions of some channels, in one block or in several, add each element once.
+func TestSumsOfChannels(t *testing.T) {
+	const rows = 3000
+	for _, channels := range []int{5, 33, 40, 64, 200, 241, 520, 700} {
+		g := build(t, func(b *ir.Builder) {
+			x := b.Input("x", ir.F32, ir.Dims(rows, channels)...)
+			b.Output("sum", ops.ReduceSum(b, x, 0))
+			b.Output("max", ops.ReduceMax(b, ops.Mul(b, x, x), 0))
+		})
+		p := compileGraphs(t, ir.Entry{Name: "run", Graph: g})
+		x := make([]float32, rows*channels)
+		sums, most := make([]float32, channels), make([]float32, channels)
+		for i := range x {
+			x[i] = float32((i*7919)%101 - 50)
+			sums[i%channels] += x[i]
+			most[i%channels] = max(most[i%channels], x[i]*x[i])
+		}
+		out := map[string]native.Tensor{"sum": native.Zeros(ir.F32, channels), "max": native.Zeros(ir.F32, channels)}
+		bound := bind(t, p, "run", map[string]native.Tensor{"x": native.Float32s(x, rows, channels)}, out)
+		if err := bound.Start(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		if err := bound.Wait(context.Background()); err != nil {
+			t.Fatal(err)
+		}
+		for name, want := range map[string][]float32{"sum": sums, "max": most} {
+			got, err := out[name].Float32s()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range want {
+				if got[i] != want[i] {
+					t.Fatalf("%s of channel %d of %d is %g, want %g", name, i, channels, got[i], want[i])
+				}
+			}
+		}
+	}
+}
