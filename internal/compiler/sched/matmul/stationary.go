@@ -247,29 +247,24 @@ func (m *stationaryEmitter) copyColumns() {
 
 // fragmentColumn returns the column of the multiply-adds that computes column n: thread c of a row has columns
 // 8h + 2c + b of each span, which are the elements 2h + b of its quad.
-func fragmentColumn(n scalar.Expr) scalar.Expr { return inSpan(n, 8, 1) }
+func fragmentColumn(n scalar.Expr) scalar.Expr { return inSpan(n, 8, 2, 1) }
 
 // fragmentK is fragmentColumn for contracted positions. In f32 a thread has one element at a time: position 8a + 4h + c
 // of a span, of two multiply-adds, is element 2a + h of its quad.
 func (m *stationaryEmitter) fragmentK(k scalar.Expr) scalar.Expr {
 	if m.p.operand == ir.F32 {
-		return inSpan(k, 8, 4)
+		return inSpan(k, 8, 1, 4)
 	}
 	return fragmentColumn(k)
 }
 
-// inSpan moves a position in its span: element 2h + b of the quad of thread c to high·h + low·b plus c times the unit
-// between them.
-func inSpan(at scalar.Expr, high, low int) scalar.Expr {
+// inSpan moves a position in its span: element 2h + b of the quad of thread c to high·h + middle·c + low·b.
+func inSpan(at scalar.Expr, high, middle, low int) scalar.Expr {
 	digit := func(unit, base, to int) scalar.Expr {
 		return scalar.Mul(scalar.Mod(scalar.FloorDiv(at, loop.Int(unit)), loop.Int(base)), loop.Int(to))
 	}
-	thread := 2
-	if low == 4 {
-		thread = 1
-	}
 	span := scalar.Mul(scalar.FloorDiv(at, loop.Int(quadSpan)), loop.Int(quadSpan))
-	return scalar.Add(scalar.Add(span, digit(2, 2, high)), scalar.Add(digit(quad, 4, thread), digit(1, 2, low)))
+	return scalar.Add(scalar.Add(span, digit(2, 2, high)), scalar.Add(digit(quad, quadSpan/quad, middle), digit(1, 2, low)))
 }
 
 // multiplyTile computes a row tile of the workgroup.
@@ -279,12 +274,12 @@ func (m *stationaryEmitter) multiplyTile(tile scalar.Expr) {
 	row := m.rowVar(name)
 	m.loadRows(row)
 	s := &loop.Mma{Shape: m.atom}
-	span := loop.RowElements(m.p.operand)
+	panel := loop.RowElements(m.p.operand)
 	for k := 0; k < m.p.length; k += m.atom.K() {
 		first := k / m.atom.K() * 4
 		s.Terms = append(s.Terms, loop.MmaTerm{
 			Sums: m.sums, First: k == 0, LeftRegisters: m.left[first : first+4],
-			B: loop.Tile{Array: m.slot, At: loop.Int(k / span * span * m.p.columns), K: k % span},
+			B: loop.Tile{Array: m.slot, At: loop.Int(k / panel * panel * m.p.columns), K: k % panel},
 		})
 	}
 	m.Add(s, &loop.MmaWait{Names: slices.Concat(m.sums, m.left)})
