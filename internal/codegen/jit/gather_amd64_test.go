@@ -11,69 +11,53 @@ import (
 
 // TestGathersOfOtherTypes loads elements of f64 and of bf16, of which the last is not the first of a pair in memory.
 func TestGathersOfOtherTypes(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		checkGathers[int64, float64, float64](t, true, dtype.F64, func(i int) (stored, loaded float64) { x := float64(i) + 0.5; return x, x })
+	})
+	everyLevel(t, func(t *testing.T) {
+		checkGathers[int32, uint16, float32](t, false, dtype.BF16, func(i int) (stored uint16, loaded float32) {
+			x := float32(i) - 3
+			return uint16(math.Float32bits(x) >> 16), x
+		})
+	})
+}
+
+// checkGathers loads elements of a type at places of type P, some of them outside, and compares them with results of type R.
+func checkGathers[P int32 | int64, E any, R float32 | float64](t *testing.T, long bool, of dtype.DType, element func(i int) (E, R)) {
 	const n, elems = 64, 9
-	if !HasGathers(dtype.F64) || !HasGathers(dtype.BF16) {
-		t.Skip("the processor has no gathers")
+	place, result := dtype.I32, dtype.F32
+	if long {
+		place, result = dtype.I64, dtype.F64
 	}
-	place := func(i int) int64 { return int64(i%(elems+3) - 1) }
-	want := func(i int) int { return int(min(uint64(place(i)), elems-1)) }
-	everyLevel(t, func(t *testing.T) {
-		k := &Kernel{Long: true}
-		places, x, y := k.Array(), k.Array(), k.Array()
-		k.Store(y, dtype.F64, k.Gather(x, dtype.F64, k.Load(places, dtype.I64), elems))
-		c := loadKernel(t, k)
-		var at [n]int64
-		var in [elems]float64
-		var out [n]float64
-		for i := range in {
-			in[i] = float64(i) + 0.5
+	k := &Kernel{Long: long}
+	places, x, y := k.Array(), k.Array(), k.Array()
+	k.Store(y, result, k.Gather(x, of, k.Load(places, place), elems))
+	c := loadKernel(t, k)
+	var at [n]P
+	var in [elems]E
+	var loaded [elems]R
+	var out [n]R
+	for i := range in {
+		in[i], loaded[i] = element(i)
+	}
+	for i := range at {
+		at[i] = P(i%(elems+3) - 1)
+	}
+	c.Set(places, unsafe.Pointer(&at))
+	c.Set(x, unsafe.Pointer(&in))
+	c.Set(y, unsafe.Pointer(&out))
+	c.Run(n)
+	for i, got := range out {
+		if want := loaded[min(uint64(at[i]), elems-1)]; got != want {
+			t.Fatalf("%s: lane %d is %v, not %v", of, i, got, want)
 		}
-		for i := range at {
-			at[i] = place(i)
-		}
-		c.Set(places, unsafe.Pointer(&at))
-		c.Set(x, unsafe.Pointer(&in))
-		c.Set(y, unsafe.Pointer(&out))
-		c.Run(n)
-		for i, got := range out {
-			if got != in[want(i)] {
-				t.Fatalf("f64: lane %d is %v, not %v", i, got, in[want(i)])
-			}
-		}
-	})
-	everyLevel(t, func(t *testing.T) {
-		k := &Kernel{}
-		places, x, y := k.Array(), k.Array(), k.Array()
-		k.Store(y, dtype.F32, k.Gather(x, dtype.BF16, k.Load(places, dtype.I32), elems))
-		c := loadKernel(t, k)
-		var at [n]int32
-		var in [elems]uint16
-		var out [n]float32
-		for i := range in {
-			in[i] = uint16(math.Float32bits(float32(i)-3) >> 16)
-		}
-		for i := range at {
-			at[i] = int32(place(i))
-		}
-		c.Set(places, unsafe.Pointer(&at))
-		c.Set(x, unsafe.Pointer(&in))
-		c.Set(y, unsafe.Pointer(&out))
-		c.Run(n)
-		for i, got := range out {
-			if got != float32(want(i))-3 {
-				t.Fatalf("bf16: lane %d is %v, not %v", i, got, float32(want(i))-3)
-			}
-		}
-	})
+	}
 }
 
 // TestGathersReadTheirPlaces sums elements of many arrays at computed places, some of them outside, in a kernel with more
 // values and arrays than registers.
 func TestGathersReadTheirPlaces(t *testing.T) {
 	const n, arrays, elems = 64, 40, 100
-	if !HasGathers(dtype.F32) {
-		t.Skip("the processor has no gathers")
-	}
 	everyLevel(t, func(t *testing.T) {
 		k := &Kernel{}
 		places := k.Load(k.Array(), dtype.I32)
