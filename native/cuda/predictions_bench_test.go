@@ -264,13 +264,13 @@ var narrowProducts = []struct{ m, n, k int }{
 // BenchmarkNarrowPredictions times the candidates of narrowProducts with a bias and a maximum behind them, and prints
 // them by time.
 func BenchmarkNarrowPredictions(b *testing.B) {
-	d := gpu(b)
-	target, w := cuda.Stopwatch(d)
+	target, w := cuda.Stopwatch(gpu(b))
 	target.TF32 = true
 	for _, s := range narrowProducts {
-		for name, t := range map[string]ir.DType{"bf16": ir.BF16, "tf32": ir.F32} {
-			b.Run(fmt.Sprintf("%dx%dx%d_%s", s.m, s.n, s.k, name), func(b *testing.B) {
-				m, err := ir.NewModule("product", ir.Entry{Name: "step", Graph: productIn(b, t, 1, s.m, s.n, s.k, "nn", true)})
+		for _, c := range stepPrecisions[:2] { // bf16 and TF32
+			b.Run(fmt.Sprintf("%dx%dx%d_%s", s.m, s.n, s.k, c.name), func(b *testing.B) {
+				d := cmp.Or(c.half, ir.F32)
+				m, err := ir.NewModule("product", ir.Entry{Name: "step", Graph: productIn(b, d, 1, s.m, s.n, s.k, "nn", true)})
 				must(b, err)
 				printTrials(b, m, target, w)
 			})

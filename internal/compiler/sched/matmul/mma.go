@@ -490,12 +490,14 @@ func (m *mmaEmitter) threadCoords() {
 	m.row, m.column = m.Let("row", row), m.Let("column", column)
 }
 
-// declareSums defines the accumulators.
-func (m *mmaEmitter) declareSums() {
-	for i := range m.atom.Sums() {
-		m.sums = append(m.sums, "sum"+strconv.Itoa(i))
-		m.Add(&loop.Var{Name: m.sums[i], Init: scalar.ConstF(ir.F32, 0)})
+// declareSums defines the accumulators of multiply-adds and returns their names.
+func declareSums(e *emit.Emitter, atom loop.MmaShape) []string {
+	sums := make([]string, atom.Sums())
+	for i := range sums {
+		sums[i] = "sum" + strconv.Itoa(i)
+		e.Add(&loop.Var{Name: sums[i], Init: scalar.ConstF(ir.F32, 0)})
 	}
+	return sums
 }
 
 // assignTile names the part and the batch of the workgroup, and returns the row and the column
@@ -534,7 +536,7 @@ func (m *mmaEmitter) kernel(name string, result resultStores) emit.Launch {
 		return m.specializedKernel(name, result)
 	}
 	m.threadCoords()
-	m.declareSums()
+	m.sums = declareSums(m.Emitter, m.atom)
 	m.declareLeft()
 	for s := range m.p.inFlight() {
 		m.prefetch(loop.Int(s))
@@ -624,7 +626,7 @@ func (m *mmaEmitter) specializedKernel(name string, result resultStores) emit.La
 	empty := m.Mbarrier("empty", m.p.stages, mmaThreads/loop.Warp)
 	multiply := m.Nested(func() {
 		m.threadCoords()
-		m.declareSums()
+		m.sums = declareSums(m.Emitter, m.atom)
 		m.multiplySteps(full, empty)
 		m.store(result)
 	})

@@ -123,6 +123,7 @@ type stationaryEmitter struct {
 	thread      scalar.Expr
 	row, column scalar.Expr // origin of the thread, see [loop.MmaShape]
 	slot        int         // the columns' operand in shared memory
+	alongK      bool        // whether it is copied along the contracted space, else along its columns
 	sums, left  []string
 }
 
@@ -131,6 +132,7 @@ func emitStationary(e *emit.Emitter, g *fusion.Group, p *stationaryPlan) []emit.
 	m := &stationaryEmitter{Emitter: emit.New(e.Partition, e.Caps), p: p, atom: loop.MmaShape{Operand: p.operand, N: p.columns}}
 	m.Workgroup = [3]int{loop.WarpGroup, 1, 1}
 	m.out = epilogue{Emitter: m.Emitter, g: g, c: p.c}
+	m.alongK = contiguityOf(m.Emitter, p.c, p.operand, 1) != contiguousAlongFree
 	m.assign()
 	m.declare()
 	m.vectorize()
@@ -155,10 +157,7 @@ func (m *stationaryEmitter) assign() {
 // declare declares the shared memory and the registers of sums and of the rows' fragments.
 func (m *stationaryEmitter) declare() {
 	m.slot = m.Shared("columns", m.p.operand, 1, m.p.sharedLength())
-	for i := range m.atom.Sums() {
-		m.sums = append(m.sums, "sum"+strconv.Itoa(i))
-		m.Add(&loop.Var{Name: m.sums[i], Init: scalar.ConstF(ir.F32, 0)})
-	}
+	m.sums = declareSums(m.Emitter, m.atom)
 	zero := scalar.Expr(scalar.ConstF(ir.F32, 0))
 	if m.atom.LeftType() != ir.F32 {
 		zero = scalar.Bitcast(loop.Int(0), m.atom.LeftType())
@@ -201,21 +200,20 @@ func (m *stationaryEmitter) factor(operand int, free, k, exists scalar.Expr) sca
 	return m.Simplify(scalar.Convert(scalar.Select(m.Simplify(exists), x, scalar.ConstF(ir.F32, 0)), m.p.operand))
 }
 
-// columnQuad returns quad number at of the columns' operand, along its axis that is contiguous in memory: the columns and
+// columnQuad returns quad number at of the columns' operand: the columns and
 // the contracted positions of its elements, and the elements.
 func (m *stationaryEmitter) columnQuad(at scalar.Expr) (n, k [quad]scalar.Expr, elements []scalar.Expr) {
 	c := m.p.c
 	columns, terms := fusion.Product(c.N), fusion.Product(c.K)
-	alongK := contiguityOf(m.Emitter, c, m.p.operand, 1) != contiguousAlongFree
 	quads := m.p.columns / quad
-	if alongK {
+	if m.alongK {
 		quads = m.p.length / quad
 	}
 	across, q := m.Simplify(scalar.FloorDiv(at, loop.Int(quads))), m.Simplify(scalar.Mod(at, loop.Int(quads)))
 	for j := range quad {
 		along := m.Simplify(scalar.Add(scalar.Mul(q, loop.Int(quad)), loop.Int(j)))
 		var x scalar.Expr
-		if alongK {
+		if m.alongK {
 			n[j], k[j] = across, along
 			kAt, inside := inQuad(q, j, terms)
 			x = m.factor(1, scalar.Min(across, loop.Int(columns-1)), kAt, scalar.And(inside, scalar.Lt(across, loop.Int(columns))))
