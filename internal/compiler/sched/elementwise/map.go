@@ -79,7 +79,7 @@ func (w *Space) Candidates() []emit.Ranked {
 		switch {
 		case s == plain || !w.Fits(s):
 		case vectors && w.prefersVectors(s, list[0].Cost):
-			list = slices.Insert(list, 0, emit.Ranked{Schedule: s, Cost: w.cost(s)})
+			list = append([]emit.Ranked{{Schedule: s, Cost: w.cost(s)}}, list...)
 		case vectors:
 			list = append(list, emit.Ranked{Schedule: s, Cost: w.cost(s)})
 		case emit.WithMma && w.storesVectors():
