@@ -346,7 +346,7 @@ func pruneScan(b *ir.Builder, n *ir.Node, in []ir.Value, used []bool) []ir.Value
 func pruneCond(b *ir.Builder, n *ir.Node, in []ir.Value, used []bool) []ir.Value {
 	branches := n.Subgraphs()
 	takes := union(portsNeeded(branches[0], used), portsNeeded(branches[1], used))
-	return prunedNode(b, n, nil, in, slices.Insert(takes, 0, true), used)
+	return prunedNode(b, n, nil, in, append([]bool{true}, takes...), used)
 }
 
 // prunedNode adds a node like n with a subset of operands and results. The operands of its

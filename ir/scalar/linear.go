@@ -165,6 +165,26 @@ func (s *Simplifier) emit(l linear, t dtype.DType) Expr {
 	return e
 }
 
+// SelectSum returns the integer that is a where p is true, and b where it is false, both of one type. Terms that both
+// sums have are outside of the select, and so is the constant of b: i·8 + j and i·8 + k + 2 make i·8 + 2 + select(p, j − 2,
+// k).
+func (s *Simplifier) SelectSum(p, a, b Expr) Expr {
+	a, b = s.Simplify(a), s.Simplify(b)
+	l, m := s.linear(a), s.linear(b)
+	both := linear{c: m.c}
+	for _, t := range l.terms {
+		if slices.Contains(m.terms, t) {
+			both.terms = append(both.terms, t)
+		}
+	}
+	first, fits := combine(l, both, -1)
+	second, too := combine(m, both, -1)
+	if !fits || !too {
+		return Select(p, a, b)
+	}
+	return s.Simplify(Add(s.emit(both, a.Type), Select(p, s.emit(first, a.Type), s.emit(second, a.Type))))
+}
+
 // compareCoefs orders terms: positive ones first, and larger ones first.
 func compareCoefs(a, b term) int {
 	return cmp.Or(cmp.Compare(sign(b.coef), sign(a.coef)), cmp.Compare(magnitude(b.coef), magnitude(a.coef)))

@@ -139,3 +139,34 @@ func FuzzSimplify(f *testing.F) {
 		checkSimplify(t, g, g.grow(min(len(data)/4, 30)))
 	})
 }
+
+// TestSelectSumIsASelect compares sums with common terms, selected as wholes and by [Simplifier.SelectSum].
+func TestSelectSumIsASelect(t *testing.T) {
+	i, j, k := NewVar("i", dtype.I32, 0, 9), NewVar("j", dtype.I32, 0, 9), NewVar("k", dtype.I32, 0, 9)
+	n := func(c int64) Expr { return ConstI(dtype.I32, c) }
+	eight := Mul(i, n(8))
+	for _, c := range []struct {
+		a, b Expr
+		want string
+	}{
+		{Add(eight, j), Add(Add(eight, k), n(2)), "add(add(mul(i:i32[0..9], 8:i32), select(lt(j:i32[0..9], 3:i32), sub(j:i32[0..9], 2:i32), k:i32[0..9])), 2:i32)"},
+		{Add(j, n(7)), Sub(j, n(1)), "sub(add(j:i32[0..9], select(lt(j:i32[0..9], 3:i32), 8:i32, 0:i32)), 1:i32)"},
+		{Sub(k, eight), Sub(n(5), eight), ""},
+		{eight, Mul(i, n(4)), ""},
+		{j, j, "j:i32[0..9]"},
+	} {
+		s, p := NewSimplifier(), Lt(j, n(3))
+		got := s.SelectSum(p, c.a, c.b)
+		if c.want != "" && got.String() != c.want {
+			t.Errorf("%s, want %s", got, c.want)
+		}
+		for at := range int64(1000) {
+			values := map[string]Expr{"i": n(at / 100), "j": n(at / 10 % 10), "k": n(at % 10)}
+			have, _ := Simplify(SubstituteVars(got, values)).IntConst()
+			want, known := Simplify(SubstituteVars(Select(p, c.a, c.b), values)).IntConst()
+			if have != want || !known {
+				t.Fatalf("%s is %d at %d, want %d", got, have, at, want)
+			}
+		}
+	}
+}

@@ -10,8 +10,7 @@
 import { readFileSync } from 'node:fs';
 import { decodePlan } from '../dist/runtime.js';
 import { openDawn } from '../test/rig/dawn.mjs';
-
-const shortest = 30; // ms that a timed pass should take
+import { dispatches, KernelTimer } from './kernel-timer.mjs';
 
 const [file, name = 'step'] = process.argv.slice(2);
 if (!file) {
@@ -21,64 +20,20 @@ if (!file) {
 const plan = decodePlan(readFileSync(file));
 const entry = plan.entries.find((e) => e.name === name);
 if (!entry) throw new Error(`${file} has no entry ${name}: it has ${plan.entries.map((e) => e.name).join(', ')}`);
-const { device, adapter, close } = await openDawn();
+const { device, adapter, close } = await openDawn(plan.requires);
 
-const storage = GPUBufferUsage.STORAGE | GPUBufferUsage.COPY_DST | GPUBufferUsage.COPY_SRC;
-const buffers = plan.buffers.map(({ bytes }) => device.createBuffer({ size: Math.max(4, bytes), usage: storage }));
-for (const { buffer, offset, data } of plan.constants) device.queue.writeBuffer(buffers[buffer], offset, data);
-const uniforms = device.createBuffer({ size: 4096, usage: GPUBufferUsage.UNIFORM });
-
-/** All dispatches of some steps, and how often each runs. */
-function* dispatches(steps, times = 1) {
-  for (const step of steps) {
-    if (step.kind === 'dispatch') yield { ...step, times };
-    if (step.kind === 'repeat') yield* dispatches(step.steps, times * step.count);
-  }
-}
-
-/** The pipeline of some source, and the milliseconds that it took to make. */
-async function compile(code) {
-  const start = performance.now(), module = device.createShaderModule({ code });
-  const pipeline = await device.createComputePipelineAsync({ layout: 'auto', compute: { module, entryPoint: 'main' } });
-  return { pipeline, ms: performance.now() - start };
-}
+const timer = new KernelTimer(device, plan);
 
 /** The pipelines of all kernels, and of their drafts, with the milliseconds of each. */
 async function compileAll(kernels) {
   const made = [];
-  for (const { source, draft } of kernels) made.push({ kernel: await compile(source), draft: draft && await compile(draft) });
+  for (const { source, draft } of kernels) made.push({ kernel: await timer.compile(source), draft: draft && await timer.compile(draft) });
   return made;
-}
-
-/** The milliseconds of one dispatch. */
-async function time(pipeline, { kernel, groups, bindings }) {
-  const { scalarBytes, counters } = plan.kernels[kernel];
-  const bound = bindings.map(({ buffer, offset, bytes }, binding) => ({ binding, resource: { buffer: buffers[buffer], offset, size: bytes } }));
-  const sets = [device.createBindGroup({ layout: pipeline.getBindGroupLayout(0), entries: bound })];
-  const rows = [...scalarBytes ? [scalarBytes] : [], ...Array(counters).fill(16)];
-  if (rows.length > 0) {
-    const entries = rows.map((size, binding) => ({ binding, resource: { buffer: uniforms, size } }));
-    sets.push(device.createBindGroup({ layout: pipeline.getBindGroupLayout(1), entries }));
-  }
-  const run = async (times) => {
-    const encoder = device.createCommandEncoder(), pass = encoder.beginComputePass();
-    pass.setPipeline(pipeline);
-    sets.forEach((set, i) => pass.setBindGroup(i, set));
-    for (let i = 0; i < times; i++) pass.dispatchWorkgroups(...groups);
-    pass.end();
-    const start = performance.now();
-    device.queue.submit([encoder.finish()]);
-    await device.queue.onSubmittedWorkDone();
-    return performance.now() - start;
-  };
-  await run(1);
-  const once = await run(1), times = Math.ceil(Math.max(1, shortest / once));
-  return times === 1 ? once : await run(times) / times;
 }
 
 const compiled = await compileAll(plan.kernels), rows = [];
 for (const step of dispatches(entry.steps)) {
-  const k = plan.kernels[step.kernel], ms = await time(compiled[step.kernel].kernel.pipeline, step);
+  const k = plan.kernels[step.kernel], ms = await timer.time(compiled[step.kernel].kernel.pipeline, step);
   rows.push({ kernel: k.name, groups: step.groups.join('×'), threads: k.workgroup.join('×'), times: step.times, ms });
 }
 const total = rows.reduce((sum, { times, ms }) => sum + times * ms, 0), whole = (ms) => Math.round(ms);

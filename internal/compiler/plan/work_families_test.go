@@ -89,7 +89,6 @@ var busy = map[string][]string{
 		"further contrastive, H200, bf16, reduce_reduce_sum_reduce_max_reduce_sum_add",
 		"graph attention, WebGPU, reduce_reduce_sum",
 		"contrastive, WebGPU, reduce_reduce_sum_reduce_max_add_mul_zero",
-		"further gat, WebGPU, reduce_reduce_sum",
 		"further style, WebGPU, reduce_scatter_add",
 		"further ode, WebGPU, reduce_dot_general_mul_zero",
 	},

@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { openProgram } from '../../dist/runtime.js';
 import { openDawn } from '../../test/rig/dawn.mjs';
 
-const repeats = 5;
+const repeats = Number(process.env.RLX_REPEATS ?? 5);
 const hopeless = 2.5; // candidates slower than the fastest by this factor after two rounds are not timed again
 const unlikely = 8; // candidates whose estimate exceeds the best by this factor are not timed: 20 launches could take half a second each
 
@@ -22,7 +22,8 @@ const trials = JSON.parse(read('trials.json')).filter(({ job }) => wanted.length
 const { gpu, close } = await openDawn();
 const adapter = await gpu.requestAdapter();
 const { maxBufferSize, maxStorageBufferBindingSize } = adapter.limits;
-const device = await adapter.requestDevice({ requiredLimits: { maxBufferSize, maxStorageBufferBindingSize } });
+const requiredFeatures = [...adapter.features].filter((name) => name.includes('subgroup')); // by plans for subgroups
+const device = await adapter.requestDevice({ requiredFeatures, requiredLimits: { maxBufferSize, maxStorageBufferBindingSize } });
 
 // The first trial of a group is the rule's choice.
 const groups = [...new Set(trials.map(({ group }) => group))].map((key) => {

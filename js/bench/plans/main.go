@@ -13,10 +13,11 @@
 // are memory-NAME, with an entry "fill" in place of the probe, and listed in memory.json.
 // What is compiled in the page (js/bench/first.mjs) is first-NAME.txt.
 //
-//	go run ./js/bench/plans -trials FOLDER
+//	go run ./js/bench/plans -trials [-families] FOLDER
 //
 // writes a plan for each way in which the larger groups of these jobs can be scheduled,
-// and the list of them, trials.json, for js/bench/h200/tune.mjs. With -families it writes the
+// and the list of them, trials.json, for js/bench/h200/tune.mjs; with -families, too, of the groups
+// that take most of the steps of package families. With -families alone it writes the
 // training steps of package families, family-NAME, and their names, families.json, for
 // js/bench/h200/families.mjs, and with -forward, too, their losses without gradients instead. With -subgroups N before the folder, plans are for devices whose
 // subgroups have N threads.
@@ -66,10 +67,12 @@ func main() {
 	flag.IntVar(&subgroup, "subgroups", 0, "threads of a subgroup, 0 for devices of any size")
 	flag.Parse()
 	if flag.NArg() != 1 {
-		log.Fatal("usage: plans [-trials | -families [-forward]] [-subgroups N] FOLDER")
+		log.Fatal("usage: plans [-trials] [-families [-forward]] [-subgroups N] FOLDER")
 	}
 	write := []func(folder string) error{writeJobs, writeMemory, writeFirst}
 	switch {
+	case *trials && *steps:
+		write = []func(folder string) error{writeFamilyTrials}
 	case *trials:
 		write = []func(folder string) error{writeTrials}
 	case *steps:

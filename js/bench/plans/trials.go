@@ -1,10 +1,12 @@
 package main
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/rlx-go/rlx/internal/codegen/wgsl"
@@ -12,6 +14,7 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/sched"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir/irtest"
+	"github.com/rlx-go/rlx/ir/irtest/families"
 )
 
 const (
@@ -20,6 +23,10 @@ const (
 	// minTrial is the minimum estimate, in nanoseconds, of a group that is tried: below,
 	// launching takes most of the time, for any kernel.
 	minTrial = 15e3
+	// minShare is the minimum share of a family's step that a group is predicted to take, and maxTrials
+	// the number of candidates, the cheapest, that are tried of it.
+	minShare  = 0.01
+	maxTrials = 12
 )
 
 // trial is a candidate of a group of a job, in the form that js/bench/h200/tune.mjs reads.
@@ -36,19 +43,64 @@ type trial struct {
 
 // writeTrials writes a plan for each candidate of each tried group, and the list of them.
 func writeTrials(folder string) error {
-	if err := os.MkdirAll(folder, 0o755); err != nil {
-		return err
-	}
-	t := &trials{folder: folder}
-	err := eachTried(func(j job, c *plan.Choice, number int) error {
-		for _, s := range c.Candidates {
-			if err := t.add(j, c, number, s); err != nil {
-				return err
+	return writeTried(folder, func(t *trials) error {
+		return eachTried(func(j job, c *plan.Choice, number int) error { return t.addAll(j, c, number, c.Candidates) })
+	})
+}
+
+// writeFamilyTrials writes a plan for the cheapest candidates of the groups that take most of the families' steps.
+func writeFamilyTrials(folder string) error {
+	return writeTried(folder, func(t *trials) error {
+		known := map[sched.Key]bool{}
+		for _, f := range slices.Concat(families.All, families.Further) {
+			j := job{name: strings.ReplaceAll(f.Name, " ", "_"), bytes: familyBytes}
+			choices, total, err := familyChoices(j, f)
+			if err != nil {
+				return fmt.Errorf("%s: %w", j.name, err)
+			}
+			numbers := map[string]int{}
+			for _, c := range choices {
+				if known[c.Key] || c.Candidates[0].Cost < minShare*total {
+					continue
+				}
+				known[c.Key] = true
+				numbers[c.Name]++
+				if err := t.addAll(j, c, numbers[c.Name], cheapest(c.Candidates)); err != nil {
+					return err
+				}
 			}
 		}
 		return nil
 	})
+}
+
+// familyChoices returns the different groups of a family's step with several candidates, and the sum of their estimates.
+func familyChoices(j job, f families.Family) (choices []*plan.Choice, total float64, err error) {
+	m, err := resident(f)
 	if err != nil {
+		return nil, 0, err
+	}
+	m.Entries = m.Entries[1:] // not "fill"
+	choices, err = plan.Choices(m, j.target())
+	for _, c := range choices {
+		total += c.Candidates[0].Cost
+	}
+	return choices, total, err
+}
+
+// cheapest returns the first candidate, the default, and the cheapest of the others.
+func cheapest(list []emit.Ranked) []emit.Ranked {
+	others := slices.SortedFunc(slices.Values(list[1:]), func(a, b emit.Ranked) int { return cmp.Compare(a.Cost, b.Cost) })
+	return append(list[:1:1], others[:min(len(others), maxTrials-1)]...)
+}
+
+// writeTried writes the plans that add adds to a list, and the list.
+func writeTried(folder string, add func(*trials) error) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	t := &trials{folder: folder}
+	if err := add(t); err != nil {
 		return err
 	}
 	text, err := json.Marshal(t.list)
@@ -96,6 +148,15 @@ func eachTried(f func(j job, c *plan.Choice, number int) error) error {
 type trials struct {
 	folder string
 	list   []trial
+}
+
+func (t *trials) addAll(j job, c *plan.Choice, number int, list []emit.Ranked) error {
+	for _, s := range list {
+		if err := t.add(j, c, number, s); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 func (t *trials) add(j job, c *plan.Choice, number int, s emit.Ranked) error {

@@ -68,17 +68,17 @@ export function openGPU({ backend = defaultBackend, toggles = [] } = {}) {
  * Opens an adapter and a device with the limits that every WebGPU device has: what
  * needs more than the defaults fails here, however generous the software GPU is.
  * An error that no scope caught ends the process, so that no test ignores it.
- * @param {{backend?: string, features?: string[], optional?: string[], toggles?: string[], onError?: (e: Error) => void}} options
- *   features must be there; optional ones are asked for where they are
+ * @param {{backend?: string, features?: string[], optional?: string[], limits?: Record<string, number>, toggles?: string[], onError?: (e: Error) => void}} options
+ *   features must be there; optional ones are asked for where they are; limits are those that a plan requires
  * @returns {Promise<{gpu: GPU, adapter: GPUAdapter, device: GPUDevice, close: () => void}>}
  */
-export async function openDawn({ backend = defaultBackend, features = [], optional = [], toggles = [], onError } = {}) {
+export async function openDawn({ backend = defaultBackend, features = [], optional = [], limits, toggles = [], onError } = {}) {
   const gpu = openGPU({ backend, toggles });
   const adapter = await gpu.requestAdapter();
   if (!adapter) throw new Error(`rig: Dawn finds no adapter on ${backend}`);
   const missing = features.filter((name) => !adapter.features.has(name));
   if (missing.length > 0) throw new Error(`rig: the ${backend} adapter lacks ${missing.join(', ')}`);
-  const device = await adapter.requestDevice({ requiredFeatures: [...features, ...optional.filter((name) => adapter.features.has(name))] });
+  const device = await adapter.requestDevice({ requiredFeatures: [...features, ...optional.filter((name) => adapter.features.has(name))], requiredLimits: limits });
   const report = onError ?? ((error) => { throw error; });
   device.addEventListener('uncapturederror', (event) => report(new Error(`WebGPU: ${event.error.message}`)));
   return { gpu, adapter, device, close: () => device.destroy() };

@@ -17,7 +17,7 @@ const networkBytes = 48 << 10
 
 // room is the workgroup memory of a network.
 func (s *sorting) room() int {
-	if s.caps.Dialect == dtype.CUDA {
+	if emit.WithMma && s.caps.Dialect == dtype.CUDA {
 		return max(s.caps.SharedBytes, networkBytes)
 	}
 	return s.caps.SharedBytes
@@ -232,7 +232,7 @@ func sortUnit(w *network, held []heldElement) {
 // units: the usual size, or on CUDA a larger one where there are few workgroups.
 func (s *sorting) networkThreads(groups, units int) int {
 	threads := min(emit.UsualThreads(s.caps), units)
-	if s.caps.Dialect != dtype.CUDA {
+	if !emit.WithMma || s.caps.Dialect != dtype.CUDA {
 		return threads
 	}
 	for 2*threads <= min(s.caps.Invocations, units) && 2*threads*groups <= s.caps.Profile().Resident() {

@@ -382,6 +382,9 @@ func (te *tileEmitter) prefetch(step scalar.Expr) {
 		if s.vectors {
 			te.loadVector(loads[v])
 		} else {
+			for j, x := range loads[v] {
+				loads[v][j] = te.JoinLoads(x)
+			}
 			te.Body = append(te.Body, te.NameAll(loads[v])...)
 		}
 		te.assignAll(names, loads[v])

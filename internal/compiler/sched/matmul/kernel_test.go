@@ -11,6 +11,7 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/internal/compiler/sched/matmul"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/nn"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
@@ -206,5 +207,27 @@ func TestPartsAreAddedUpByVectors(t *testing.T) {
 				t.Errorf("kernels %v, of which the second one should be %s...", names, c.by)
 			}
 		})
+	}
+}
+
+// TestPaddedOperandsLoadOneElement computes convolutions of images that are padded by reflection, with the other end or
+// with the edge, three slices along each axis: of these a thread loads the one element that it needs, as of zeros.
+func TestPaddedOperandsLoadOneElement(t *testing.T) {
+	loads := func(mode string, tile emit.Schedule) int {
+		g := schedtest.Build(t, func(b *ir.Builder) {
+			x := b.Input("x", ir.F32, ir.Dims(2, 12, 12, 3)...)
+			b.Output("y", nn.Conv2d(b, x, 8, 5, nn.ConvOptions{Same: true, PaddingMode: mode}))
+		})
+		target := schedtest.ContractionsBy(t, g, plan.WebGPU(), tile)
+		schedtest.RunOn(t, g, target, 0)
+		return strings.Count(schedtest.Kernels(t, g, target)[0].String(), "load.f32(0,")
+	}
+	for _, tile := range matmul.TileSchedules(1) {
+		want := loads(nn.PadZeros, tile)
+		for _, mode := range []string{nn.PadReflect, nn.PadCircular, nn.PadReplicate} {
+			if n := loads(mode, tile); n != want {
+				t.Errorf("%s by %s: %d loads, want %d", mode, tile, n, want)
+			}
+		}
 	}
 }

@@ -3,7 +3,6 @@ package reduce
 import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
-	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/loop"
 )
@@ -67,27 +66,26 @@ func (w *Space) usual() emit.Schedule {
 		return alone
 	}
 	s.Split = evenParts(w.e, w.Group, s, w.Group.Rows().Parts())
-	if emit.WithMma && w.e.Caps.Dialect == dtype.CUDA {
-		s = w.fewerLanes(s)
-	}
-	return s
+	return w.fewerLanes(s)
 }
 
 // fewerLanes returns a schedule of rows with half, a quarter or an eighth of the lanes and more rows in a workgroup where its
 // cost is lower: combining the lanes of a short row costs more than its elements (H200: 4,096 rows of
 // 192 took 10 µs with 256 lanes each, 5 with 64; 8,192 softmax losses of 1,000 classes 23 µs with 256, 18 to 20
-// with 128, 27 with 64, the cheapest by cost; 960,000 products of 16 gathered elements 21 with 8 lanes, 15 with 4).
+// with 128, 27 with 64, the cheapest by cost; 960,000 products of 16 gathered elements 21 with 8 lanes, 15 with 4; by
+// WebGPU 524,288 rows of 16 took 90 with 16, 19 with 4, and 4,096 rows of 192 31 with 256, 20 with 64).
 func (w *Space) fewerLanes(s emit.Schedule) emit.Schedule {
 	if s.Family != emit.Rows || s.Split > 1 {
 		return s
 	}
 	best, usual := s, w.cost(s)
-	for fewer, gain := 2, minGain; fewer <= 8; fewer, gain = 2*fewer, clearGain {
+	below := usual
+	for fewer, gain := 2, minGain; fewer <= 8 && s.Lanes/fewer >= minLanes; fewer, gain = 2*fewer, clearGain {
 		t := s
 		t.Lanes = s.Lanes / fewer
-		t.Rows = max(s.Rows, emit.UsualThreads(w.e.Caps)/max(t.Lanes, 1))
-		if t.Lanes >= minLanes && w.Fits(t) && w.cost(t) < min(usual/gain, w.cost(best)) {
-			best = t
+		t.Rows = max(s.Rows, emit.UsualThreads(w.e.Caps)/t.Lanes)
+		if cost := w.cost(t); cost < min(usual/gain, below) && w.Fits(t) {
+			best, below = t, cost
 		}
 	}
 	return best
