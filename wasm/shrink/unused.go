@@ -162,10 +162,10 @@ func dropUnused(m module, bodies [][]byte, known addresses) (dropped []int, err 
 	return dropped, nil
 }
 
-// place is a range of memory.
-type place struct{ from, to int }
+// span is a range of memory.
+type span struct{ from, to int }
 
-func (p place) has(at int) bool { return at >= p.from && at < p.to }
+func (s span) has(at int) bool { return at >= s.from && at < s.to }
 
 // exported calls use with the number of each exported function.
 func (m module) exported(use func(number int64)) error {
