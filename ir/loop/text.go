@@ -209,7 +209,7 @@ func (t *text) stmt(s Stmt) {
 		if s.Right {
 			side = ", right"
 		}
-		t.line("%s = %s[%s], stride %d%s%s", t.k.Label(s), t.k.ArrayName(s.Array), t.exprs(s.At)[0], s.Stride, turned(s.Transposed), side)
+		t.line("%s = %s[%s], stride %d%s%s", t.k.Label(s), t.k.ArrayName(s.Array), t.exprs(s.At)[0], s.Stride, transposed(s.Transposed), side)
 	case *FragmentMulAdd:
 		t.line("%s += %s · %s", t.k.Label(s), s.A, s.B)
 	case *FragmentStore:
@@ -222,10 +222,10 @@ func (t *text) stmt(s Stmt) {
 	}
 }
 
-// turned returns the mark of a transposed fragment load.
-func turned(is bool) string {
+// transposed returns the mark of a transposed fragment load.
+func transposed(is bool) string {
 	if is {
-		return ", turned"
+		return ", transposed"
 	}
 	return ""
 }

@@ -239,8 +239,8 @@ func (s *Simplifier) congruent(x, y *Node, n int64, truncates bool) bool {
 	if xs, ys := s.interval(x), s.interval(y); truncates && !(xs.known && ys.known && xs.lo >= 0 && ys.lo >= 0) {
 		return false
 	}
-	apart, ok := combine(s.linear(x), s.linear(y), -1)
-	return ok && apart.c%n == 0 && !slices.ContainsFunc(apart.terms, func(t term) bool { return t.coef%n != 0 })
+	difference, ok := combine(s.linear(x), s.linear(y), -1)
+	return ok && difference.c%n == 0 && !slices.ContainsFunc(difference.terms, func(t term) bool { return t.coef%n != 0 })
 }
 
 // without returns l without its terms i and j.

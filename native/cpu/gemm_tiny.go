@@ -3,10 +3,10 @@ package cpu
 import "github.com/rlx-go/rlx/internal/simd"
 
 // A product of at most maxTiny multiplications costs less than the call of a kernel does. Those of a batch of
-// leastTiny or more are computed one by one, in chunks of chunkTiny.
+// minTiny or more are computed one by one, in chunks of chunkTiny.
 const (
 	maxTiny   = 32
-	leastTiny = 16
+	minTiny   = 16
 	chunkTiny = 512
 )
 
@@ -16,7 +16,7 @@ type tinyStep struct{ *matrixProduct }
 // isTiny reports whether a product is a batch of tiny products.
 func (x *matrixProduct) isTiny() bool {
 	terms := x.m * x.n * x.k
-	return x.count >= leastTiny && terms > 0 && terms <= maxTiny && !x.pairs && x.a.rowAt == nil && x.b.rowAt == nil
+	return x.count >= minTiny && terms > 0 && terms <= maxTiny && !x.pairs && x.a.rowAt == nil && x.b.rowAt == nil
 }
 
 func (s *tinyStep) run(r *runner) {

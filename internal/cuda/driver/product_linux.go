@@ -107,7 +107,7 @@ func shapeOf(p routine.Product) C.rlx_shape {
 	for i, l := range []routine.Layout{p.Right, p.Left, p.Out, p.Added} {
 		s.row[i], s.step[i] = C.int64_t(l.Row), C.int64_t(l.Step)
 		if i < 2 && l.Transposed {
-			s.turned[i] = 1
+			s.transposed[i] = 1
 		}
 	}
 	return s

@@ -186,10 +186,10 @@ func suppress(c *call) ir.Value {
 			slices.SortStableFunc(order, func(i, k int) int { return cmp.Compare(score[k], score[i]) })
 			var picked []int
 			for _, i := range order {
-				apart := !slices.ContainsFunc(picked, func(k int) bool {
+				disjoint := !slices.ContainsFunc(picked, func(k int) bool {
 					return overlap(box(batch, i), box(batch, k), c.bool("center_point_box")) > maxOverlap
 				})
-				if len(picked) < limit && apart && (!bounded || score[i] > minScore) {
+				if len(picked) < limit && disjoint && (!bounded || score[i] > minScore) {
 					picked = append(picked, i)
 					out = append(out, int64(batch), int64(class), int64(i))
 				}
