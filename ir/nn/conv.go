@@ -23,7 +23,7 @@ type ConvOptions struct {
 	// Pad is the number of zeros on both sides; of a transposed convolution, the elements cut off
 	// from both. nil means 0, "valid".
 	Pad []int
-	// PaddingMode is what Pad and Same pad with: [PadZeros], also for "", [PadReflect], [PadReplicate] or
+	// PaddingMode names the values that Pad and Same add: [PadZeros], also for "", [PadReflect], [PadReplicate] or
 	// [PadCircular]. Not for transposed convolutions.
 	PaddingMode string
 	// OutputPad is added at the end of a transposed convolution; nil means 0.

@@ -87,7 +87,7 @@ var replacements = []replacement{
 	{"runtime.StartTrace", traps, []string{"runtime.traceLocker.*", "runtime.traceAdvance", "runtime.traceReader"}},
 }
 
-// finalizers are what gives objects special records, besides the memory profile.
+// finalizers give objects special records, as the memory profile does.
 const finalizers = "runtime.SetFinalizer runtime.addCleanup runtime.(*cleanupQueue).needG runtime.getOrAddWeakHandle runtime.MemProfile"
 
 // tracing reports whether the program can start tracing.

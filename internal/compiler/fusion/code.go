@@ -132,7 +132,7 @@ type Prefix struct {
 	At                 ir.Index // the coordinate variables, one per axis
 	Accumulators       []ir.Accumulator
 	Running, Combined  []scalar.Expr
-	// Terms are what each point adds where the combination is a sum of f32, one for each half
+	// Terms are the numbers that each point adds where the combination is a sum of f32, one for each half
 	// of Running: the sums, then what rounding left out of them. Nil for other combinations.
 	Terms  []scalar.Expr
 	Stores []ElementStore
