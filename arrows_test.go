@@ -50,7 +50,7 @@ var layers = [][]string{
 	{"internal/executor/fair", "internal/executor/named", "internal/executor/pending", "internal/executor/ranks", "native/collective/nccl", "native/collective/mpi"},
 	{"internal/executor/async", "internal/executor/synchronous", "internal/applecheck"},
 	{"native/safetensors", "native/dataset", "native/backendtest", "native/cpu", "native/cuda", "native/metal", "internal/conformance", "internal/onnxcase"},
-	{"webgpu", "wasm", "native/coreml", "native/lm", "internal/coreml/software"}, // a training session and the software Core ML run graphs on the CPU
+	{"webgpu", "wasm", "native/coreml", "native/lm", "internal/coreml/software"}, // the trainer of Core ML and the software Core ML run graphs on the CPU
 	{""}, // the root
 	{"internal/functiontest", "internal/api/zero"},
 	{"native/lm/generate", "native/lm/perplexity", "native/models"},

@@ -90,7 +90,7 @@ func (t *Trainer) values(ctx context.Context) (map[string]Tensor, error) {
 	if err == nil {
 		err = t.bound.Wait(ctx)
 	}
-	if err == nil && len(t.places) == 0 {
+	if err == nil && len(t.placements) == 0 {
 		err = t.checkValues(values)
 	}
 	if err != nil {

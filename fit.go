@@ -78,7 +78,7 @@ type Report struct {
 	// Throughput is the number of examples per second since the last report, those of all ranks: the
 	// rows of the first axis of the inputs, of the most of them if they differ.
 	Throughput float64
-	// Metrics are what the step measures since the last report: means ([nn.Metric], [nn.Perplexity],
+	// Metrics are the measurements of the steps since the last report: means ([nn.Metric], [nn.Perplexity],
 	// [optim.Options.MeasureNorm]), areas ([nn.AUC]), the errors of [nn.Regression] and of [nn.Calibration], and the scores of
 	// [nn.Confusion]. Those in which no step counted anything are left out.
 	Metrics map[string]float64
@@ -96,7 +96,7 @@ type Report struct {
 	Done bool
 }
 
-// ErrStop is what a callback of [Loop] returns to end the training.
+// ErrStop ends the training where a callback of [Loop] returns it.
 var ErrStop = errors.New("the training is stopped")
 
 // Fit trains until the loop ends and returns the last report. Steps that the trainer did before,

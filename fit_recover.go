@@ -54,7 +54,7 @@ const (
 	lostWindow   = time.Minute
 )
 
-// recipe is what made a trainer.
+// recipe holds the arguments that made a trainer.
 type recipe struct {
 	session *Session
 	loss    *ir.Graph

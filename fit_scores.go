@@ -67,12 +67,12 @@ func areaUnderCurve(negative, positive []float64) float64 {
 // calibrationError returns the expected calibration error of the sums of bins: numbers of examples, probabilities, and
 // right predictions.
 func calibrationError(sums []float64) float64 {
-	bins, all, apart := len(sums)/3, 0., 0.
+	bins, all, gap := len(sums)/3, 0., 0.
 	for i := range bins {
 		all += sums[i]
-		apart += math.Abs(sums[bins+i] - sums[2*bins+i])
+		gap += math.Abs(sums[bins+i] - sums[2*bins+i])
 	}
-	return apart / all
+	return gap / all
 }
 
 // makeAdditive turns the mean of the targets and their squared distances to it, elements 1 and 2 of the state of

@@ -28,9 +28,8 @@ var (
 		"ir/loop.checker":              "a rule for each statement and expression, over one scope",
 	}
 	spreadTypes = map[string]string{
-		".Trainer":    "what users train with",
-		"ir.Builder":  "what users write graphs with",
-		"ir/nn.layer": "a file for each kind of layer",
+		".Trainer":   "what users train with",
+		"ir.Builder": "what users write graphs with",
 	}
 )
 

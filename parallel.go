@@ -212,10 +212,10 @@ func (d *DataParallel) divide(entries []ir.Entry) ([]ir.Entry, map[string]parall
 			return nil, nil, fmt.Errorf("entry %q: %w", e.Name, err)
 		}
 	}
-	places := map[string]parallel.Placement{}
+	placements := map[string]parallel.Placement{}
 	for _, name := range report.Sharded {
 		p, _ := whole.Port(name)
-		places[name] = parallel.Placement{Type: p.Value.Type(), Flat: DataAxis}
+		placements[name] = parallel.Placement{Type: p.Value.Type(), Flat: DataAxis}
 	}
-	return entries, places, nil
+	return entries, placements, nil
 }

@@ -59,13 +59,13 @@ func (p *Partition) divide(entries []ir.Entry) ([]ir.Entry, map[string]parallel.
 	for _, a := range mesh.Axes() {
 		pass.Mesh = append(pass.Mesh, parallel.Axis{Name: a.Name, Size: a.Size})
 	}
-	places, err := pass.Places(entries[0].Graph)
+	placements, err := pass.Placements(entries[0].Graph)
 	if err != nil {
 		return nil, nil, err
 	}
 	for i := range entries {
 		var report parallel.PartitionReport
-		if entries[i].Graph, report, err = pass.Apply(entries[i].Graph, places); err != nil {
+		if entries[i].Graph, report, err = pass.Apply(entries[i].Graph, placements); err != nil {
 			return nil, nil, fmt.Errorf("entry %q: %w", entries[i].Name, err)
 		}
 		if i > 0 || p.Log == nil {
@@ -75,7 +75,7 @@ func (p *Partition) divide(entries []ir.Entry) ([]ir.Entry, map[string]parallel.
 			return nil, nil, err
 		}
 	}
-	return entries, places, nil
+	return entries, placements, nil
 }
 
 // Part returns this process's part of a whole value: of an input of the step, a parameter or a
@@ -88,19 +88,19 @@ func (t *Trainer) Part(name string, whole Tensor) (Tensor, error) {
 	if t.unusable != nil {
 		return Tensor{}, t.unusable
 	}
-	place, ok := t.places[name]
+	placement, ok := t.placements[name]
 	if !ok {
 		return whole, nil
 	}
-	if shape, _ := place.Type.Shape.Ints(); whole.DType != place.Type.DType || !slices.Equal(whole.Dims, shape) || whole.Check() != nil {
-		return Tensor{}, ir.Shapef("the value of %q is %s; it must be %s", name, whole, place.Type)
+	if shape, _ := placement.Type.Shape.Ints(); whole.DType != placement.Type.DType || !slices.Equal(whole.Dims, shape) || whole.Check() != nil {
+		return Tensor{}, ir.Shapef("the value of %q is %s; it must be %s", name, whole, placement.Type)
 	}
-	return partOf(place, whole, t.layout().at(t.rank())), nil
+	return partOf(placement, whole, t.layout().at(t.rank())), nil
 }
 
 // spread copies parameters, states or parts of them from one rank to all others that have the same
 // ones: initial values on two kinds of processor can differ in the last bit.
-func spread(ctx context.Context, p *Program, mesh *collective.Mesh, places map[string]parallel.Placement) error {
+func spread(ctx context.Context, p *Program, mesh *collective.Mesh, placements map[string]parallel.Placement) error {
 	if mesh == nil {
 		return nil
 	}
@@ -111,9 +111,9 @@ func spread(ctx context.Context, p *Program, mesh *collective.Mesh, places map[s
 	slots := p.Persistent()
 	slices.SortFunc(slots, func(a, b native.Slot) int { return strings.Compare(a.Name, b.Name) })
 	for _, s := range slots {
-		x, place := values[s.Name], places[s.Name]
+		x, placement := values[s.Name], placements[s.Name]
 		for _, a := range mesh.Axes() {
-			if a.Size == 1 || a.Name == place.Flat || slices.Contains(place.Axes, a.Name) {
+			if a.Size == 1 || a.Name == placement.Flat || slices.Contains(placement.Axes, a.Name) {
 				continue
 			}
 			first := native.Zeros(x.DType, x.Dims...)

@@ -30,12 +30,12 @@ func (t *Trainer) Whole(ctx context.Context) (map[string]Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, name := range slices.Sorted(maps.Keys(t.places)) {
+	for _, name := range slices.Sorted(maps.Keys(t.placements)) {
 		x, ok := values[name]
 		if !ok {
 			continue
 		}
-		if values[name], err = gathered(ctx, t.mesh, t.places[name], x); err != nil {
+		if values[name], err = gathered(ctx, t.mesh, t.placements[name], x); err != nil {
 			return nil, fmt.Errorf("gathering %q: %w", name, err)
 		}
 	}
@@ -100,9 +100,9 @@ func (m meshLayout) at(rank int) map[string]coordinate {
 }
 
 // writes reports whether a rank is the first of those with the same part.
-func (m meshLayout) writes(place parallel.Placement, rank int) bool {
+func (m meshLayout) writes(placement parallel.Placement, rank int) bool {
 	for axis, c := range m.at(rank) {
-		if c.at > 0 && axis != place.Flat && !slices.Contains(place.Axes, axis) {
+		if c.at > 0 && axis != placement.Flat && !slices.Contains(placement.Axes, axis) {
 			return false
 		}
 	}
@@ -111,10 +111,10 @@ func (m meshLayout) writes(place parallel.Placement, rank int) bool {
 
 // boxOf returns the start and size of a rank's part in the whole; with a flat placement the whole
 // is a vector.
-func boxOf(place parallel.Placement, at map[string]coordinate) (start, size []int) {
-	shape, _ := place.Type.Shape.Ints()
-	if place.Flat != "" {
-		elements, c := 1, at[place.Flat]
+func boxOf(placement parallel.Placement, at map[string]coordinate) (start, size []int) {
+	shape, _ := placement.Type.Shape.Ints()
+	if placement.Flat != "" {
+		elements, c := 1, at[placement.Flat]
 		for _, n := range shape {
 			elements *= n
 		}
@@ -122,7 +122,7 @@ func boxOf(place parallel.Placement, at map[string]coordinate) (start, size []in
 		return []int{min(c.at*part, elements)}, []int{max(0, min(part, elements-c.at*part))}
 	}
 	start, size = make([]int, len(shape)), slices.Clone(shape)
-	for i, axis := range place.Axes {
+	for i, axis := range placement.Axes {
 		if c := at[axis]; axis != "" {
 			size[i] /= c.size
 			start[i] = c.at * size[i]
@@ -132,12 +132,12 @@ func boxOf(place parallel.Placement, at map[string]coordinate) (start, size []in
 }
 
 // partOf returns the part of a rank of a whole value.
-func partOf(place parallel.Placement, whole Tensor, at map[string]coordinate) Tensor {
-	start, size := boxOf(place, at)
+func partOf(placement parallel.Placement, whole Tensor, at map[string]coordinate) Tensor {
+	start, size := boxOf(placement, at)
 	dims := size
-	if place.Flat != "" {
-		part, _ := boxOf(place, map[string]coordinate{place.Flat: {0, at[place.Flat].size}})
-		_, dims = boxOf(place, map[string]coordinate{place.Flat: {part[0], at[place.Flat].size}})
+	if placement.Flat != "" {
+		part, _ := boxOf(placement, map[string]coordinate{placement.Flat: {0, at[placement.Flat].size}})
+		_, dims = boxOf(placement, map[string]coordinate{placement.Flat: {part[0], at[placement.Flat].size}})
 		whole.Dims = []int{whole.Len()}
 	}
 	part := native.Zeros(whole.DType, dims...)
@@ -148,9 +148,9 @@ func partOf(place parallel.Placement, whole Tensor, at map[string]coordinate) Te
 }
 
 // fill copies the part of a rank into the whole.
-func fill(place parallel.Placement, whole, part Tensor, at map[string]coordinate) {
-	start, size := boxOf(place, at)
-	if place.Flat != "" {
+func fill(placement parallel.Placement, whole, part Tensor, at map[string]coordinate) {
+	start, size := boxOf(placement, at)
+	if placement.Flat != "" {
 		whole.Dims = []int{whole.Len()}
 	}
 	part.Dims = size
@@ -175,7 +175,7 @@ func copyPart(part, whole Tensor, start []int, from bool) {
 }
 
 // gathered returns the whole of a value that is divided among the ranks.
-func gathered(ctx context.Context, mesh *collective.Mesh, place parallel.Placement, x Tensor) (Tensor, error) {
+func gathered(ctx context.Context, mesh *collective.Mesh, placement parallel.Placement, x Tensor) (Tensor, error) {
 	along := func(axis string, step parallel.Placement, x Tensor) (Tensor, error) {
 		group := mesh.Along(axis)
 		all := native.Zeros(x.DType, append([]int{group.Size()}, x.Dims...)...)
@@ -191,15 +191,15 @@ func gathered(ctx context.Context, mesh *collective.Mesh, place parallel.Placeme
 		}
 		return whole, nil
 	}
-	if place.Flat != "" {
-		return along(place.Flat, place, x)
+	if placement.Flat != "" {
+		return along(placement.Flat, placement, x)
 	}
-	for dim, axis := range place.Axes {
+	for dim, axis := range placement.Axes {
 		if axis == "" {
 			continue
 		}
 		shape := ir.Dims(x.Dims...)
-		shape[dim] = place.Type.Shape[dim]
+		shape[dim] = placement.Type.Shape[dim]
 		axes := make([]string, len(shape))
 		axes[dim] = axis
 		var err error
@@ -215,10 +215,10 @@ const shardKey = "rlx.shard"
 
 // shardHeader describes the parts in a file of [Trainer.SaveShards].
 type shardHeader struct {
-	Mesh   meshLayout             `json:"mesh"`
-	Rank   int                    `json:"rank"`
-	Steps  int                    `json:"steps"`
-	Places map[string]shardedType `json:"places"`
+	Mesh       meshLayout             `json:"mesh"`
+	Rank       int                    `json:"rank"`
+	Steps      int                    `json:"steps"`
+	Placements map[string]shardedType `json:"places"`
 }
 
 // shardedType is a [parallel.Placement] in a file.
@@ -253,12 +253,12 @@ func (t *Trainer) SaveShards(ctx context.Context, dir string) (wait func() error
 	}
 	h := shardHeader{t.layout(), t.rank(), t.steps, map[string]shardedType{}}
 	for name := range values {
-		place, divided := t.places[name]
+		placement, divided := t.placements[name]
 		if divided {
-			shape, _ := place.Type.Shape.Ints()
-			h.Places[name] = shardedType{shape, place.Axes, place.Flat}
+			shape, _ := placement.Type.Shape.Ints()
+			h.Placements[name] = shardedType{shape, placement.Axes, placement.Flat}
 		}
-		if !h.Mesh.writes(place, h.Rank) {
+		if !h.Mesh.writes(placement, h.Rank) {
 			delete(values, name)
 		}
 	}
@@ -382,7 +382,7 @@ func (h *shardHeader) check() error {
 		}
 	}
 	at := h.Mesh.at(0)
-	for name, p := range h.Places {
+	for name, p := range h.Placements {
 		for i, axis := range append(slices.Clone(p.Axes), p.Flat) {
 			c, ok := at[axis]
 			if axis != "" && (!ok || i < len(p.Axes) && (len(p.Axes) != len(p.Shape) || p.Shape[i]%c.size != 0)) {
@@ -395,7 +395,7 @@ func (h *shardHeader) check() error {
 
 // read returns a whole value.
 func (s *shardSet) read(name string) (Tensor, error) {
-	p, divided := s.header.Places[name]
+	p, divided := s.header.Placements[name]
 	var whole Tensor
 	for rank, f := range s.files {
 		if _, ok := f.Info(name); !ok {
@@ -408,8 +408,8 @@ func (s *shardSet) read(name string) (Tensor, error) {
 		if whole.Dims == nil {
 			whole = native.Zeros(x.DType, p.Shape...)
 		}
-		place := parallel.Placement{Type: ir.Type{DType: x.DType, Shape: ir.Dims(p.Shape...)}, Axes: p.Axes, Flat: p.Flat}
-		_, size := boxOf(place, s.header.Mesh.at(rank))
+		placement := parallel.Placement{Type: ir.Type{DType: x.DType, Shape: ir.Dims(p.Shape...)}, Axes: p.Axes, Flat: p.Flat}
+		_, size := boxOf(placement, s.header.Mesh.at(rank))
 		need := 1
 		for _, n := range size {
 			need *= n
@@ -417,7 +417,7 @@ func (s *shardSet) read(name string) (Tensor, error) {
 		if x.Len() < need || x.DType != whole.DType {
 			return x, fmt.Errorf("%w: the part %q of rank %d is %s", safetensors.ErrDamaged, name, rank, x)
 		}
-		fill(place, whole, x, s.header.Mesh.at(rank))
+		fill(placement, whole, x, s.header.Mesh.at(rank))
 	}
 	return whole, nil
 }

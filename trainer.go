@@ -19,27 +19,27 @@ import (
 // be used by one goroutine at a time. A program has one trainer: after another one is made, the
 // methods of the first return an error of kind [native.ErrClosed].
 type Trainer struct {
-	program   *Program
-	bound     native.Bound
-	inputs    map[string]*stepInput
-	feed      map[string]Tensor // the memory of inputs, which bound reads
-	missing   int               // inputs without a value so far
-	rate      []float32         // the memory of input "lr"; nil without that input
-	loss      Tensor            // the memory of the loss; without data if the step keeps a history
-	history   string            // the state with the history of losses; "" without one
-	readEvery int               // steps between two reads of the history: half its length
-	counter   string            // the state that counts steps; "" without one
-	steps     int               // steps started, including those of a loaded checkpoint
-	first     int               // the step of losses[0]
-	losses    []float32
-	stopOnNaN bool                          // stop at a loss that is not finite
-	trained   trainedParams                 // parameters that the step changes
-	watched   watchedValues                 // values of [Training.Watch], in order; nil without it
-	mesh      *collective.Mesh              // group of ranks; nil for one
-	places    map[string]parallel.Placement // placements of divided values, by name
-	objective *Objective                    // of [Session.TrainJointly]; nil for the only trainer of a program
-	recipe    *recipe                       // of [Session.Train]; nil for other trainers
-	unusable  error                         // what its methods return; nil for a trainer of a step
+	program    *Program
+	bound      native.Bound
+	inputs     map[string]*stepInput
+	feed       map[string]Tensor // the memory of inputs, which bound reads
+	missing    int               // inputs without a value so far
+	rate       []float32         // the memory of input "lr"; nil without that input
+	loss       Tensor            // the memory of the loss; without data if the step keeps a history
+	history    string            // the state with the history of losses; "" without one
+	readEvery  int               // steps between two reads of the history: half its length
+	counter    string            // the state that counts steps; "" without one
+	steps      int               // steps started, including those of a loaded checkpoint
+	first      int               // the step of losses[0]
+	losses     []float32
+	stopOnNaN  bool                          // stop at a loss that is not finite
+	trained    trainedParams                 // parameters that the step changes
+	watched    watchedValues                 // values of [Training.Watch], in order; nil without it
+	mesh       *collective.Mesh              // group of ranks; nil for one
+	placements map[string]parallel.Placement // placements of divided values, by name
+	objective  *Objective                    // of [Session.TrainJointly]; nil for the only trainer of a program
+	recipe     *recipe                       // of [Session.Train]; nil for other trainers
+	unusable   error                         // what its methods return; nil for a trainer of a step
 }
 
 // stepInput is an input of the step and its host memory. Its open sizes are those of the last

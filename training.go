@@ -76,7 +76,7 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	if err := s.given(ctx, "train"); err != nil {
 		return nil, err
 	}
-	entries, places, err := o.entries(loss)
+	entries, placements, err := o.entries(loss)
 	if err != nil {
 		return nil, err
 	}
@@ -98,14 +98,14 @@ func (s *Session) Train(ctx context.Context, loss *ir.Graph, o Training) (*Train
 	}
 	err = draw(ctx, p, first, o.Seed)
 	if err == nil {
-		err = spread(ctx, p, mesh, places)
+		err = spread(ctx, p, mesh, placements)
 	}
 	var t *Trainer
 	if err == nil {
 		t, err = o.newTrainer(ctx, p)
 	}
 	if err == nil {
-		t.mesh, t.places, t.recipe, t.trained = mesh, places, &recipe{s, loss, o}, trainedBy(entries[0].Graph)
+		t.mesh, t.placements, t.recipe, t.trained = mesh, placements, &recipe{s, loss, o}, trainedBy(entries[0].Graph)
 	}
 	if err == nil && o.Watch {
 		_, t.watched, err = watch(loss)

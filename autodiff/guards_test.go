@@ -148,9 +148,9 @@ var oneWay = map[ir.Op]string{
 	"cosine_similarity": "a norm that is just epsilon shares its derivative with it: as max does",
 }
 
-// leastGuarded is a little less than how many ops have guards: fewer mean that the search
+// minGuarded is a little less than how many ops have guards: fewer mean that the search
 // for them is broken.
-const leastGuarded = 45
+const minGuarded = 45
 
 // TestDerivativesCommuteAtGuards looks for guards in the derivatives of all samples and
 // takes second and third derivatives along three directions where these fall one way and
@@ -176,7 +176,7 @@ func TestDerivativesCommuteAtGuards(t *testing.T) {
 			}
 		}
 	}
-	if guarded < leastGuarded {
+	if guarded < minGuarded {
 		t.Errorf("only %d ops have guards", guarded)
 	}
 }

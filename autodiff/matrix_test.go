@@ -32,7 +32,7 @@ func TestDerivativesOfEveryOpByTypeAndShape(t *testing.T) {
 			})
 		}
 	})
-	for kind, least := range leastChecked {
+	for kind, least := range minChecked {
 		if checked[kind] < least {
 			t.Errorf("%s: only %d ops were checked", kind, checked[kind])
 		}
@@ -53,9 +53,9 @@ func checkVariants(t *testing.T, d *ir.Def) map[string]bool {
 	return done
 }
 
-// leastChecked is a little less than how many ops have a variant of a kind: fewer mean
+// minChecked is a little less than how many ops have a variant of a kind: fewer mean
 // that they are not found.
-var leastChecked = map[string]int{
+var minChecked = map[string]int{
 	"f16": 235, "bf16": 235, "f32": 275, "f64": 265,
 	"empty": 285, "size 1": 285, "size 37": 150, "rank 0": 165, "rank 5": 230,
 }

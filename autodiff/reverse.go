@@ -215,7 +215,7 @@ func oneAt(g *ir.Graph, output int) func(b *ir.Builder, out []ir.Value) []ir.Val
 	}
 }
 
-// variables are what a reverse derivative is by: indices of ports, and of plain outputs that stand
+// variables are those that a reverse derivative is taken by: indices of ports, and of plain outputs that stand
 // for intermediate values. Ports come first; otherwise the order is that of the request.
 type variables struct{ ports, outputs []int }
 

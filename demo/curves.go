@@ -19,8 +19,8 @@ import (
 //go:embed testdata/curves.json
 var curves []byte
 
-// apart is the allowed difference between a loss in f32 and that of the reference.
-const apart = 1e-4
+// tolerance is the allowed difference between a loss in f32 and that of the reference.
+const tolerance = 1e-4
 
 // Digits trains a model of [models.All] on handwritten digits for the first steps of its curve, at
 // most 50, and fails the test if a loss differs from the curve.
@@ -65,7 +65,7 @@ func Digits(t *testing.T, b native.Backend, name string, steps int) {
 		})
 		got, err := out[models.Loss].Float32s()
 		must(err)
-		if d := math.Abs(float64(got[0]) - loss); !(d <= apart) {
+		if d := math.Abs(float64(got[0]) - loss); !(d <= tolerance) {
 			t.Fatalf("step %d: loss %v, want %v", k, got[0], loss)
 		}
 	}

@@ -26,7 +26,7 @@ var backends = map[string]wgpu.InstanceBackend{
 	"vulkan": wgpu.InstanceBackendVulkan, "metal": wgpu.InstanceBackendMetal, "d3d12": wgpu.InstanceBackendDX12, "opengl": wgpu.InstanceBackendGL,
 }
 
-// instance is what devices are opened with. Every error of the binding is a value, so that it need not log.
+// instance opens devices. Every error of the binding is a value, so that it need not log.
 var instance = sync.OnceValue(func() *wgpu.Instance {
 	wgpu.SetLogLevel(wgpu.LogLevelOff)
 	return wgpu.CreateInstance(nil) // no descriptor: the binding would pass uninitialised fields

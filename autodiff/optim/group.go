@@ -87,7 +87,7 @@ func groupOf(groups []*Group, name string) *Group {
 
 // due returns whether step number next makes an update, and the number of updates including it. due
 // is an invalid Value if every step makes one.
-func (s *step) due(b *ir.Builder, next ir.Value) (due, updates ir.Value) {
+func (s *stepBuilder) due(b *ir.Builder, next ir.Value) (due, updates ir.Value) {
 	n := s.options.Accumulate
 	if n == 0 || n == 1 {
 		return ir.Value{}, next
@@ -100,7 +100,7 @@ func (s *step) due(b *ir.Builder, next ir.Value) (due, updates ir.Value) {
 
 // accumulate adds the gradients to the sums since the last update, and resets the sums once an
 // update is due.
-func (s *step) accumulate(b *ir.Builder, due ir.Value) {
+func (s *stepBuilder) accumulate(b *ir.Builder, due ir.Value) {
 	if !due.Valid() {
 		return
 	}

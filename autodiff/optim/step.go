@@ -153,7 +153,7 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 	if err != nil {
 		return nil, err
 	}
-	s := &step{options: o}
+	s := &stepBuilder{options: o}
 	if o.Scale != nil {
 		s.scaling = &scaling{LossScale: *o.Scale, options: o}
 		if loss, err = scaledLoss(loss, lossName); err != nil {
@@ -180,7 +180,7 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 
 // rewriteGradients applies [Options.Gradients]. The error is of kind [ir.ErrGraph] if the result has
 // other ports or outputs.
-func (s *step) rewriteGradients() error {
+func (s *stepBuilder) rewriteGradients() error {
 	if s.options.Gradients == nil {
 		return nil
 	}
@@ -259,8 +259,8 @@ func Covers(pattern, name string) bool {
 // isTrained reports whether parameters of the element type are trained.
 func isTrained(d ir.DType) bool { return d.IsFloat() && derive.Differentiable(d) }
 
-// step builds a training step.
-type step struct {
+// stepBuilder builds a training step.
+type stepBuilder struct {
 	loss, grads *ir.Graph
 	options     Options
 	params      []param
@@ -276,7 +276,7 @@ type param struct {
 	slots       []ir.Value
 }
 
-func (s *step) build(b *ir.Builder) {
+func (s *stepBuilder) build(b *ir.Builder) {
 	before, results := s.forward(b)
 	scalar := s.scalarType()
 	// The update reads the new count only, so that the old one can be overwritten in place before
@@ -319,7 +319,7 @@ func (s *step) build(b *ir.Builder) {
 
 // forward adds the loss and its gradients, with the trained parameters as states. It returns the ports
 // and the results of the loss graph.
-func (s *step) forward(b *ir.Builder) (in, results []ir.Value) {
+func (s *stepBuilder) forward(b *ir.Builder) (in, results []ir.Value) {
 	in = make([]ir.Value, len(s.grads.Ports()))
 	for i, port := range s.grads.Ports() {
 		k := s.find(port.Name)
@@ -351,7 +351,7 @@ func (s *step) forward(b *ir.Builder) (in, results []ir.Value) {
 
 // copyOutputs declares the outputs of the loss graph. Its states, such as running statistics, stay as
 // they were before a step that is skipped.
-func (s *step) copyOutputs(b *ir.Builder, before, results []ir.Value) {
+func (s *stepBuilder) copyOutputs(b *ir.Builder, before, results []ir.Value) {
 	old := map[string]ir.Value{}
 	for i, port := range s.grads.Ports() {
 		old[port.Name] = before[i]
@@ -368,13 +368,13 @@ func (s *step) copyOutputs(b *ir.Builder, before, results []ir.Value) {
 }
 
 // find returns the index of a trained parameter, -1 for any other port.
-func (s *step) find(name string) int {
+func (s *stepBuilder) find(name string) int {
 	return slices.IndexFunc(s.params, func(p param) bool { return p.name == name })
 }
 
 // scalarType returns the type of the learning rate and values computed from it: f64 if a parameter
 // is f64, else f32.
-func (s *step) scalarType() ir.DType {
+func (s *stepBuilder) scalarType() ir.DType {
 	for _, p := range s.params {
 		if p.value.DType() == ir.F64 {
 			return ir.F64
@@ -392,7 +392,7 @@ func updateType(d ir.DType) ir.DType {
 }
 
 // measure adds the norm of the gradients to its metric, unless it is not finite and the step skipped.
-func (s *step) measure(b *ir.Builder) {
+func (s *stepBuilder) measure(b *ir.Builder) {
 	if !s.options.MeasureNorm {
 		return
 	}
@@ -406,7 +406,7 @@ func (s *step) measure(b *ir.Builder) {
 }
 
 // clip limits the elements of the gradients, and then their global norm.
-func (s *step) clip(b *ir.Builder, scalar ir.DType) {
+func (s *stepBuilder) clip(b *ir.Builder, scalar ir.DType) {
 	if v := s.options.ClipValue; v != 0 {
 		check(b, "step", hyper{"ClipValue", v, positive})
 		for i := range s.params {
@@ -431,7 +431,7 @@ func (s *step) clip(b *ir.Builder, scalar ir.DType) {
 }
 
 // update adds the update of one parameter. It takes effect if due is true or an invalid Value.
-func (s *step) update(b *ir.Builder, rule Rule, p param, due, count ir.Value) {
+func (s *stepBuilder) update(b *ir.Builder, rule Rule, p param, due, count ir.Value) {
 	wide := ops.Convert(b, p.value, p.grad.DType())
 	value, slots := rule(b, wide, p.grad, p.slots)
 	if b.Err() == nil && len(slots) != len(p.slots) {

@@ -135,7 +135,7 @@ func (o Prodigy) BeginGroup(b *ir.Builder, rate, count ir.Value) GroupRule {
 }
 
 // begin returns the rule of a group of parameters, which s.update applies to each in their order.
-func (s *step) begin(b *ir.Builder, of *Group, rate, count ir.Value) Rule {
+func (s *stepBuilder) begin(b *ir.Builder, of *Group, rate, count ir.Value) Rule {
 	together, is := of.Optimizer.(GroupOptimizer)
 	if !is {
 		return of.Optimizer.Begin(b, rate, count)

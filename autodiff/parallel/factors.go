@@ -8,20 +8,20 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Place is a dimension of an operand or result of a node.
-type Place struct {
+// Dimension is one dimension of an operand or result of a node.
+type Dimension struct {
 	Result     bool
 	Index, Dim int
 }
 
 // Operand is a dimension of an operand.
-func Operand(index, dim int) Place { return Place{false, index, dim} }
+func Operand(index, dim int) Dimension { return Dimension{false, index, dim} }
 
 // Result is a dimension of a result.
-func Result(index, dim int) Place { return Place{true, index, dim} }
+func Result(index, dim int) Dimension { return Dimension{true, index, dim} }
 
 // Factors relate the dimensions of a node's operands and results, as the sharding rules of Shardy
-// do: a device with a part of a factor, in all its places, computes the same part of the results. A
+// do: a device with a part of a factor, in all its dimensions, computes the same part of the results. A
 // dimension in no factor cannot be divided.
 type Factors struct {
 	list    []factor
@@ -48,16 +48,16 @@ func newFactors(n *ir.Node) *Factors {
 }
 
 // Pass adds a factor that divides operands and results alike. Size is the number that the device
-// count must divide. Places must exist and be in no other factor.
-func (f *Factors) Pass(size int, at ...Place) { f.add(factor{size: size}, at) }
+// count must divide. Dimensions must exist and be in no other factor.
+func (f *Factors) Pass(size int, at ...Dimension) { f.add(factor{size: size}, at) }
 
 // Combine adds a factor in operands alone. Results are the all_reduce of the devices' results, by
 // [ops.AllReduceSum], [ops.AllReduceMax] or [ops.AllReduceMin].
-func (f *Factors) Combine(reduction string, size int, at ...Place) {
+func (f *Factors) Combine(reduction string, size int, at ...Dimension) {
 	f.add(factor{size: size, combine: reduction}, at)
 }
 
-func (f *Factors) add(x factor, at []Place) {
+func (f *Factors) add(x factor, at []Dimension) {
 	for _, p := range at {
 		list := f.in
 		if p.Result {
@@ -154,7 +154,7 @@ func sameSizes(n *ir.Node, f *Factors) {
 			continue
 		}
 		size, same := sizeOf(n.Result(0), dim), true
-		var at []Place
+		var at []Dimension
 		for i := range n.NumResults() {
 			at = append(at, Result(i, dim))
 		}
@@ -216,7 +216,7 @@ func transposeFactors(n *ir.Node, f *Factors) {
 func broadcastFactors(n *ir.Node, f *Factors) {
 	a := n.Attrs().(*ops.BroadcastAttrs)
 	for dim := range n.Result(0).Rank() {
-		at := []Place{Result(0, dim)}
+		at := []Dimension{Result(0, dim)}
 		if i := slices.Index(a.Axes, dim); i >= 0 && sizeOf(n.Input(0), i) == sizeOf(n.Result(0), dim) {
 			at = append(at, Operand(0, i))
 		}
@@ -295,7 +295,7 @@ func concatenateFactors(n *ir.Node, f *Factors) {
 		if dim == n.Attrs().(*ops.AxisAttrs).Axis {
 			continue
 		}
-		at := []Place{Result(0, dim)}
+		at := []Dimension{Result(0, dim)}
 		for i := range n.Inputs() {
 			at = append(at, Operand(i, dim))
 		}
@@ -338,7 +338,7 @@ func attentionFactors(n *ir.Node, f *Factors) {
 	q, k := n.Input(0), n.Input(1)
 	rank := q.Rank()
 	for dim := range rank - 2 {
-		var at []Place
+		var at []Dimension
 		mask := 3
 		for i, v := range n.Inputs() {
 			if n.Op() == ops.OpAttentionBackward {
@@ -370,7 +370,7 @@ func cachedAttentionFactors(n *ir.Node, f *Factors) {
 	q, k := n.Input(0), n.Input(1)
 	heads := q.Rank() - 3
 	for dim := range heads {
-		at := []Place{Operand(0, dim), Result(0, dim)}
+		at := []Dimension{Operand(0, dim), Result(0, dim)}
 		if len(n.Inputs()) > row {
 			at = append(at, Operand(row, dim))
 		} else {
@@ -400,28 +400,28 @@ func scatterFactors(n *ir.Node, f *Factors) {
 
 // indexFactors adds the factors of a gather or scatter. Its elements are the result of a gather or
 // the updates of a scatter.
-func indexFactors(n *ir.Node, f *Factors, a *ops.IndexedAxes, elements Place, indexed factor, exact bool) {
+func indexFactors(n *ir.Node, f *Factors, a *ops.IndexedAxes, elements Dimension, indexed factor, exact bool) {
 	x, indices := n.Input(0), n.Input(1)
 	isScatter := !elements.Result
-	at := func(dim int) Place { return Place{elements.Result, elements.Index, dim} }
+	at := func(dim int) Dimension { return Dimension{elements.Result, elements.Index, dim} }
 	positions, window := indices.Rank()-1, 0
 	for dim := range x.Rank() {
-		places := []Place{Operand(0, dim)}
+		dims := []Dimension{Operand(0, dim)}
 		if isScatter {
-			places = append(places, Result(0, dim))
+			dims = append(dims, Result(0, dim))
 		}
 		switch i := slices.Index(a.OperandBatch, dim); {
 		case i >= 0:
 			if !a.Sorted {
-				f.Pass(sizeOf(x, dim), append(places, Operand(1, a.IndexBatch[i]), at(a.IndexBatch[i]))...)
+				f.Pass(sizeOf(x, dim), append(dims, Operand(1, a.IndexBatch[i]), at(a.IndexBatch[i]))...)
 			}
 		case slices.Contains(a.Axes, dim):
 			if exact && len(a.Axes) == 1 && indices.DType() != ir.U64 && indices.DType().Size() >= 4 && !a.Sorted {
 				indexed.size, indexed.indexed = sizeOf(x, dim), true
-				f.add(indexed, places)
+				f.add(indexed, dims)
 			}
 		default:
-			f.Pass(sizeOf(x, dim), append(places, at(positions+window))...)
+			f.Pass(sizeOf(x, dim), append(dims, at(positions+window))...)
 			window++
 		}
 	}

@@ -107,7 +107,7 @@ func (p published) step(layers int) (*ir.Graph, []parallel.Axis, error) {
 	if p.tensor > 1 {
 		part := parallel.Partition{Mesh: axes, Shardings: append(parallel.Megatron("model"),
 			parallel.Sharding{Pattern: "x", Axes: []string{"data"}}, parallel.Sharding{Pattern: "head", Axes: []string{"", "model"}})}
-		places, err := part.Places(g)
+		places, err := part.Placements(g)
 		if err != nil {
 			return nil, nil, err
 		}

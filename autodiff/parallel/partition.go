@@ -81,17 +81,17 @@ func Experts(axis string) []Sharding {
 	return []Sharding{{"**/experts/w1", []string{axis}}, {"**/experts/w2", []string{axis}}}
 }
 
-// Places returns the placements of the divided ports of a graph, by name. The error is of kind
+// Placements returns the placements of the divided ports of a graph, by name. The error is of kind
 // [ir.ErrAttr] for a mesh or a number outside its domain, an unknown axis, or a size that the
 // number of devices does not divide, and [ir.ErrName] for a pattern that matches nothing.
-func (p Partition) Places(g *ir.Graph) (map[string]Placement, error) {
+func (p Partition) Placements(g *ir.Graph) (map[string]Placement, error) {
 	if err := g.NotNil(); err != nil {
 		return nil, err
 	}
 	if err := p.check(); err != nil {
 		return nil, err
 	}
-	places, used := map[string]Placement{}, make([]bool, len(p.Shardings))
+	placements, used := map[string]Placement{}, make([]bool, len(p.Shardings))
 	params := map[string]bool{}
 	for _, port := range g.Ports() {
 		params[port.Name] = params[port.Name] || port.Kind == ir.ParamPort
@@ -113,7 +113,7 @@ func (p Partition) Places(g *ir.Graph) (map[string]Placement, error) {
 			p.store(s, port.Value.Type())
 		}
 		if s.isDivided() {
-			places[port.Name] = Placement{Type: port.Value.Type(), Axes: s}
+			placements[port.Name] = Placement{Type: port.Value.Type(), Axes: s}
 		}
 	}
 	for _, o := range g.Outputs() {
@@ -124,7 +124,7 @@ func (p Partition) Places(g *ir.Graph) (map[string]Placement, error) {
 	if i := slices.Index(used, false); i >= 0 {
 		return nil, ir.Errorf(ir.ErrName, "a sharding for %q matches no parameter, input, state or output of graph %q", p.Shardings[i].Pattern, g.Name())
 	}
-	return places, nil
+	return placements, nil
 }
 
 func (p *Partition) check() error {
@@ -241,8 +241,8 @@ func (p *Partition) divides(s spec, t ir.Type) bool {
 // of a graph that shares parameters and states with it. Names of ports that g lacks are ignored.
 // Inputs and outputs are divided by the shardings that match their names. The error is of kind
 // [ir.ErrSymbol] for a size that is not constant, [ir.ErrUnsupported] for a value above the limit
-// that an op needs whole, or for a graph with collectives, and one of [Partition.Places].
-func (p Partition) Apply(g *ir.Graph, places map[string]Placement) (*ir.Graph, PartitionReport, error) {
+// that an op needs whole, or for a graph with collectives, and one of [Partition.Placements].
+func (p Partition) Apply(g *ir.Graph, placements map[string]Placement) (*ir.Graph, PartitionReport, error) {
 	r := PartitionReport{Mesh: p.Mesh}
 	if err := g.NotNil(); err != nil {
 		return nil, r, err
@@ -255,7 +255,7 @@ func (p Partition) Apply(g *ir.Graph, places map[string]Placement) (*ir.Graph, P
 		return nil, r, err
 	}
 	c := &partitioner{Partition: p, g: flat, report: &r, limit: cmp.Or(p.Limit, DefaultLimit)}
-	if err := c.prepare(places); err != nil {
+	if err := c.prepare(placements); err != nil {
 		return nil, r, err
 	}
 	c.propagate()

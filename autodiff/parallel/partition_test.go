@@ -49,7 +49,7 @@ func moved(r parallel.PartitionReport) map[ir.Op]int {
 func TestMegatronMovesWhatItsPaperSays(t *testing.T) {
 	g := blockGradients(t)
 	p := parallel.Partition{Mesh: mesh, Shardings: append(parallel.Megatron("model"), parallel.Sharding{Pattern: "x", Axes: []string{"data"}})}
-	places, err := p.Places(g)
+	places, err := p.Placements(g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -100,7 +100,7 @@ func TestLossScaleSeesNaNOnOneDevice(t *testing.T) {
 		t.Fatal(err)
 	}
 	p := parallel.Partition{Mesh: mesh, Shardings: []parallel.Sharding{{Pattern: "w", Axes: []string{"", "model"}}}}
-	places, err := p.Places(step)
+	places, err := p.Placements(step)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -138,7 +138,7 @@ func TestTokensGoToTheirExpertsAndBack(t *testing.T) {
 	}
 	axis := []string{"data"}
 	p := parallel.Partition{Mesh: mesh[:1], Shardings: []parallel.Sharding{{"x", axis}, {"mask", axis}, {"w", axis}, {"y", axis}}}
-	places, err := p.Places(g)
+	places, err := p.Placements(g)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -173,7 +173,7 @@ func TestWrongPartitionsAreRefused(t *testing.T) {
 		"params, not states":  {parallel.Partition{Mesh: mesh, Params: true}, ir.ErrAttr, "no axis"},
 		"too large to gather": {parallel.Partition{Mesh: mesh, Limit: 100, Shardings: []parallel.Sharding{{"x", []string{"", "model"}}}}, ir.ErrUnsupported, "attention_forward"},
 	} {
-		places, err := c.p.Places(g)
+		places, err := c.p.Placements(g)
 		if err == nil {
 			_, _, err = c.p.Apply(g, places)
 		}
@@ -181,7 +181,7 @@ func TestWrongPartitionsAreRefused(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := (parallel.Partition{}).Places(nil); !errors.Is(err, ir.ErrGraph) {
+	if _, err := (parallel.Partition{}).Placements(nil); !errors.Is(err, ir.ErrGraph) {
 		t.Errorf("no graph: %v", err)
 	}
 	reduced, err := ir.Build("g", func(b *ir.Builder) {

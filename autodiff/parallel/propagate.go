@@ -92,7 +92,7 @@ type partitioner struct {
 }
 
 // prepare finds the factors of all nodes, and the shardings of ports and outputs.
-func (c *partitioner) prepare(places map[string]Placement) error {
+func (c *partitioner) prepare(placements map[string]Placement) error {
 	c.factors, c.chosen = make([]*Factors, len(c.g.Nodes())), make([][]string, len(c.g.Nodes()))
 	c.specs, c.stored, c.weights, c.users = map[ir.Value]spec{}, map[ir.Value]spec{}, map[ir.Value]bool{}, map[ir.Value][]*ir.Node{}
 	for _, n := range c.g.Nodes() {
@@ -118,7 +118,7 @@ func (c *partitioner) prepare(places map[string]Placement) error {
 		}
 	}
 	for _, port := range c.g.Ports() {
-		if err := c.preparePort(port, places); err != nil {
+		if err := c.preparePort(port, placements); err != nil {
 			return err
 		}
 	}
@@ -140,9 +140,9 @@ func (c *partitioner) prepare(places map[string]Placement) error {
 
 // preparePort sets the stored sharding of a port and the sharding that nodes use: for parameters
 // divided like states, that without States.
-func (c *partitioner) preparePort(port ir.Port, places map[string]Placement) error {
+func (c *partitioner) preparePort(port ir.Port, placements map[string]Placement) error {
 	v := port.Value
-	place, ok := places[port.Name]
+	placement, ok := placements[port.Name]
 	s := make(spec, v.Rank())
 	switch i := c.match(port.Name); {
 	case port.Kind == ir.InputPort && i >= 0:
@@ -151,10 +151,10 @@ func (c *partitioner) preparePort(port ir.Port, places map[string]Placement) err
 			return err
 		}
 	case port.Kind == ir.InputPort || !ok:
-	case len(place.Axes) != v.Rank() || !place.Type.Equal(v.Type()) || !c.divides(place.Axes, v.Type()):
-		return ir.Attrf("%q is %s, and its place is that of %s along %q", port.Name, v.Type(), place.Type, place.Axes)
+	case len(placement.Axes) != v.Rank() || !placement.Type.Equal(v.Type()) || !c.divides(placement.Axes, v.Type()):
+		return ir.Attrf("%q is %s, and its placement is for %s along %q", port.Name, v.Type(), placement.Type, placement.Axes)
 	default:
-		for dim, axis := range place.Axes {
+		for dim, axis := range placement.Axes {
 			if c.size(axis) > 1 {
 				s[dim] = axis
 			}

@@ -240,12 +240,12 @@ func (x number) isZero() bool { return x.known && x.v == scalar.Value{} }
 
 // sequence is a list of expressions, each once and after its operands.
 type sequence struct {
-	code  []step
+	code  []operation
 	roots []int
 	out   []number
 }
 
-type step struct {
+type operation struct {
 	e    scalar.Expr
 	args [3]int
 	x    number
@@ -259,7 +259,7 @@ func compile(roots ...scalar.Expr) *sequence {
 			if _, done := at[e]; done {
 				return
 			}
-			s := step{e: e}
+			s := operation{e: e}
 			for i, a := range e.Args {
 				s.args[i] = at[a]
 			}

@@ -162,7 +162,7 @@ const profiled = 10
 func (l *learner) profile(ctx context.Context) error {
 	p, ok := l.trainer.Program().Program.(native.Profiler)
 	if !ok {
-		return ir.Errorf(ir.ErrUnsupported, "the device does not tell where the time of a step goes")
+		return ir.Errorf(ir.ErrUnsupported, "the device does not report where the time of a step goes")
 	}
 	if err := l.trainer.SaveFile(ctx, l.file("profiled")); err != nil {
 		return err

@@ -45,7 +45,7 @@ func parse(args []string) (options, error) {
 	f.Float64Var(&o.temperature, "temperature", 0.8, "above 0; less than 1 makes samples more cautious")
 	f.StringVar(&o.precision, "precision", "f32", "type that products are computed in: f32, tf32, bf16 or f16")
 	f.IntVar(&o.patience, "patience", 0, "end after this number of measurements in a row without an improvement, with the best parameters; 0 never does")
-	f.BoolVar(&o.profile, "profile", false, "show at the end where the time of a step goes, on devices that tell")
+	f.BoolVar(&o.profile, "profile", false, "show at the end where the time of a step goes, on devices that report it")
 	if err := f.Parse(args); err != nil {
 		return o, err
 	}

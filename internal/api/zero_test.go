@@ -16,7 +16,7 @@ import (
 )
 
 // devices are packages whose functions need a device or other processes, not called by [TestNothingPanics].
-var devices = []string{"ir/scalar", "ir/scalar/plain", "ir/loop", "ir/routine", "native/cuda", "native/metal", "native/coreml", "native/coreml/session", "native/collective/mpi", "native/collective/nccl", "native/collective/launch", "native/backendtest", "webgpu"}
+var devices = []string{"ir/scalar", "ir/scalar/plain", "ir/loop", "ir/routine", "native/cuda", "native/metal", "native/coreml", "native/coreml/train", "native/collective/mpi", "native/collective/nccl", "native/collective/launch", "native/backendtest", "webgpu"}
 
 // TestNothingPanics calls every exported function and method with nil, zero and absurd arguments, in a program that
 // is written here: package zero says how.

@@ -68,9 +68,9 @@ using simdgroup_half8x8 = simdgroup_matrix<half, 8, 8>;
 using simdgroup_float8x8 = simdgroup_matrix<float, 8, 8>;
 template <class T, int C, int R> simdgroup_matrix<T, C, R> make_filled_simdgroup_matrix(T value);
 template <class T, int C, int R>
-void simdgroup_load(thread simdgroup_matrix<T, C, R> &d, const threadgroup T *from, ulong row, ulong2 origin = 0, bool turned = false);
+void simdgroup_load(thread simdgroup_matrix<T, C, R> &d, const threadgroup T *from, ulong row, ulong2 origin = 0, bool transposed = false);
 template <class T, int C, int R>
-void simdgroup_store(thread simdgroup_matrix<T, C, R> a, threadgroup T *to, ulong row, ulong2 origin = 0, bool turned = false);
+void simdgroup_store(thread simdgroup_matrix<T, C, R> a, threadgroup T *to, ulong row, ulong2 origin = 0, bool transposed = false);
 template <class T, int N>
 void simdgroup_multiply_accumulate(thread simdgroup_matrix<float, N, N> &d, thread simdgroup_matrix<T, N, N> a,
                                    thread simdgroup_matrix<T, N, N> b, thread simdgroup_matrix<float, N, N> c);

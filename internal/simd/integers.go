@@ -15,7 +15,7 @@ type Integers struct {
 	// numbers are, for a format of 4 bits, the first halves of the blocks and then the second ones; for one of 8 bits
 	// the blocks.
 	numbers [4 * PackedElements]int8
-	// starts are what dot products begin with in each lane of 32 bits: they take off the bias of elements.
+	// starts are the first values of dot products in each lane of 32 bits: they subtract the bias of elements.
 	starts [PackedElements]int32
 	// scales of the blocks, and their sums for minima: scale·Σq.
 	scales, sums [4]float32

@@ -28,10 +28,10 @@ func integers[T Float](r *rand.Rand, n int) []T {
 
 // layouts returns a matrix of the given values in every layout.
 func layouts[T Float](x []T, rows, cols int) map[string]Matrix[T] {
-	turned, apart := make([]T, len(x)), make([]T, 3*len(x)+1)
+	transposed, strided := make([]T, len(x)), make([]T, 3*len(x)+1)
 	for i := range rows {
 		for j := range cols {
-			turned[j*rows+i], apart[1+3*(i*cols+j)] = x[i*cols+j], x[i*cols+j]
+			transposed[j*rows+i], strided[1+3*(i*cols+j)] = x[i*cols+j], x[i*cols+j]
 		}
 	}
 	table := func(n, by int) []int32 {
@@ -42,11 +42,11 @@ func layouts[T Float](x []T, rows, cols int) map[string]Matrix[T] {
 		return out
 	}
 	return map[string]Matrix[T]{
-		"in tables":           {Data: apart[1:], RowAt: table(rows, 3*cols), ColAt: table(cols, 3)},
+		"in tables":           {Data: strided[1:], RowAt: table(rows, 3*cols), ColAt: table(cols, 3)},
 		"in table of columns": {Data: x, RowAt: table(rows, cols), ColAt: table(cols, 1)},
 		"rows":                {Data: x, Row: cols, Col: 1},
-		"columns":             {Data: turned, Row: 1, Col: rows},
-		"apart":               {Data: apart[1:], Row: 3 * cols, Col: 3},
+		"columns":             {Data: transposed, Row: 1, Col: rows},
+		"strided":             {Data: strided[1:], Row: 3 * cols, Col: 3},
 	}
 }
 
@@ -100,7 +100,7 @@ func testProducts[T Float](t *testing.T) {
 	}
 }
 
-// TestAccumulateAddsToProducts adds products to the numbers of rows that are apart, also with several
+// TestAccumulateAddsToProducts adds products to the numbers of rows that are strided, also with several
 // steps along k.
 func TestAccumulateAddsToProducts(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {

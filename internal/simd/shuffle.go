@@ -23,7 +23,7 @@ const (
 const shuffleBytes, shuffleWidth = 32, 8
 
 // shuffleArguments are the arguments of a kernel; n is the number of vectors. join reads the second
-// array; reversedBytes and reversedHalves read a row of turned there. The source of the reversed ends at from, and
+// array; reversedBytes and reversedHalves read a row of reversals. The source of the reversed ends at from, and
 // is read backwards.
 type shuffleArguments struct {
 	to, from, second unsafe.Pointer
@@ -88,8 +88,8 @@ func Join[T element](to, a, b []T) {
 	}
 }
 
-// turned are the places in half a vector from which reversed elements of one byte and of two come.
-var turned = [2][16]uint8{
+// reversals are the places in half a vector from which reversed elements of one byte and of two come.
+var reversals = [2][16]uint8{
 	{15, 14, 13, 12, 11, 10, 9, 8, 7, 6, 5, 4, 3, 2, 1, 0},
 	{14, 15, 12, 13, 10, 11, 8, 9, 6, 7, 4, 5, 2, 3, 0, 1},
 }
@@ -104,9 +104,9 @@ func Reverse[T element](to, from []T) {
 	kind, places := reversedDoubles, unsafe.Pointer(nil)
 	switch size {
 	case 1:
-		kind, places = reversedBytes, unsafe.Pointer(&turned[0])
+		kind, places = reversedBytes, unsafe.Pointer(&reversals[0])
 	case 2:
-		kind, places = reversedHalves, unsafe.Pointer(&turned[1])
+		kind, places = reversedHalves, unsafe.Pointer(&reversals[1])
 	case 4:
 		kind = reversedWords
 	}

@@ -123,7 +123,7 @@ func qrStep(b *ir.Builder, step, first, last, h, columns ir.Value) (nextH, nextC
 	r := ops.Concatenate(b, 0, ys[0], ops.ExpandDims(b, carry[0], 0))
 	r = ops.MoveAxis(b, ops.MoveAxis(b, r, 0, -1), -2, 0)
 	both := ops.Concatenate(b, -1, r, columns)
-	carry, turned := ops.Scan(b, ops.Loop{
+	carry, rotated := ops.Scan(b, ops.Loop{
 		Carries: []ir.Value{head(both)}, Xs: []ir.Value{tail(both), ys[1], ys[2]},
 		Body: func(b *ir.Builder, _, c, xs []ir.Value) (next, ys []ir.Value) {
 			left, right, cos, sin := c[0], xs[0], xs[1], xs[2]
@@ -134,7 +134,7 @@ func qrStep(b *ir.Builder, step, first, last, h, columns ir.Value) (nextH, nextC
 	if b.Err() != nil {
 		return ir.Value{}, ir.Value{}
 	}
-	both = ops.Concatenate(b, 0, turned[0], ops.ExpandDims(b, carry[0], 0))
+	both = ops.Concatenate(b, 0, rotated[0], ops.ExpandDims(b, carry[0], 0))
 	h = ops.MoveAxis(b, ops.SliceAxis(b, both, -1, ir.N(0), ir.N(n)), 0, -1)
 	return ops.Add(b, h, diagonal), ops.SliceAxis(b, both, -1, ir.N(n), ir.N(n))
 }

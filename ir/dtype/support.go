@@ -24,7 +24,7 @@ func (t Dialect) String() string {
 	return dialectNames[t]
 }
 
-// Support is what kernels of a dialect can do with an element type.
+// Support says how kernels of a dialect can use an element type.
 type Support uint8
 
 // The levels of support, weakest first, so that they compare with <.

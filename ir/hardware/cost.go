@@ -35,7 +35,7 @@ func (p Profile) CacheBandwidth() float64 { return p.CacheRate * p.Bandwidth() }
 // OpsTime returns the nanoseconds of operations, half of them fused multiply-adds.
 func (p Profile) OpsTime(ops float64) float64 { return ops / (fused * p.Flops * float64(p.Processors)) }
 
-// Rates are what products and attention reach on the matrix units of a processor, in operations
+// Rates are the speeds that products and attention reach on the matrix units of a processor, in operations
 // per nanosecond. An H200's are measured; those of other devices scale with their data sheets.
 type Rates struct {
 	// WarpGroups are the rates of 16-bit products by warp-group MMA in tiles of 256, 128 and 64

@@ -74,15 +74,15 @@ func (c *converter) heads(name string) int {
 }
 
 // paired permutes the rows of heads from pairs half a head apart to adjacent pairs, or back if
-// apart is set.
-func paired(x []float32, heads, rows int, apart bool) []float32 {
+// split is set.
+func paired(x []float32, heads, rows int, split bool) []float32 {
 	width, size := len(x)/rows, rows/heads
 	out := make([]float32, len(x))
 	for row := range rows {
 		head, i := row/size, row%size
 		neighbour := head*size + i%(size/2)*2 + i/(size/2)
 		from, to := row, neighbour
-		if apart {
+		if split {
 			from, to = neighbour, row
 		}
 		copy(out[to*width:][:width], x[from*width:][:width])

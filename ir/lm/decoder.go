@@ -287,11 +287,11 @@ func (d *decoder) feed(x ir.Value, hidden int, times matrix) ir.Value {
 	return times(d.down, h, d.Width)
 }
 
-// The tokens of an expert are in blocks of an eighth of all tokens, but of leastQueueBlock at least: a larger block is
+// The tokens of an expert are in blocks of an eighth of all tokens, but of minQueueBlock at least: a larger block is
 // computed in part for nothing, and each reads the weights.
 const (
-	leastQueueBlock = 32
-	queueBlocks     = 8
+	minQueueBlock = 32
+	queueBlocks   = 8
 )
 
 // mixture returns the sum of the results of the best experts of each token by the softmax of the router's
@@ -352,7 +352,7 @@ func (d *decoder) packedExperts() bool {
 func (d *decoder) inQueues(rows, scores ir.Value, route ops.MoERouteAttrs) ir.Value {
 	b := d.Builder
 	tokens, _ := rows.Dim(0).Const()
-	size := min(tokens, max(leastQueueBlock, (tokens+queueBlocks-1)/queueBlocks))
+	size := min(tokens, max(minQueueBlock, (tokens+queueBlocks-1)/queueBlocks))
 	blocks := (tokens + size - 1) / size
 	all := d.Experts * blocks * size
 	route.Capacity = blocks * size

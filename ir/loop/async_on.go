@@ -2,5 +2,5 @@
 
 package loop
 
-// withAsync is true where a target may have asynchronous statements.
+// withAsync is true where a target may have asynchronous statements, or fragments.
 const withAsync = true

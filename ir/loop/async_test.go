@@ -66,7 +66,7 @@ func TestCheckNamesFaultsOfAsynchronousWork(t *testing.T) {
 		}, "divergent control flow; it must be uniform"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			k := kerneltest.NewProduct(dtype.F32, 8, false, false).Kernel()
+			k := kerneltest.NewProductKernel(dtype.F32, 8, false, false).Kernel()
 			c.spoil(k)
 			refuses(t, k, c.want)
 		})
@@ -97,7 +97,7 @@ func TestTileOffsetsAgree(t *testing.T) {
 
 // Each copy of an unrolled body has its own registers and addresses.
 func TestUnrollRenamesVariablesOfMultiplyAdds(t *testing.T) {
-	k := kerneltest.NewProduct(dtype.F32, 8, false, true).Kernel()
+	k := kerneltest.NewProductKernel(dtype.F32, 8, false, true).Kernel()
 	once := len(k.Body)
 	k.Body = []loop.Stmt{&loop.For{Var: "turn", Start: i32(0), End: i32(2), Step: i32(1), Unroll: true, Body: k.Body}}
 	u := loop.Unroll(k)

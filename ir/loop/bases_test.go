@@ -39,7 +39,7 @@ func TestHoistNamesCommonBases(t *testing.T) {
 		{"too few", at(place, 0, 1, 2), ""},
 		{"nothing to compute", at(x, 0, 1, 2, 3), ""},
 		{"constants", at(i32(4), 0, 1, 2, 3), ""},
-		{"not what memory tells", at(scalar.Add(scalar.LoadAt(0, dtype.I32, i32(0)), scalar.Mul(n, i32(2))), 0, 1, 2, 3), ""},
+		{"not what memory holds", at(scalar.Add(scalar.LoadAt(0, dtype.I32, i32(0)), scalar.Mul(n, i32(2))), 0, 1, 2, 3), ""},
 		{"what is read", []loop.Stmt{&loop.Let{Name: "k", Value: scalar.Add(scalar.Mul(load(0), load(1)), scalar.Min(load(2), load(3)))}, &loop.Store{Array: 0, At: x, Value: k}}, "\nlet base1 = add(mul(n:i32, 8:i32), x:i32)\nlet k = add(mul(load.i32(0, base1"},
 		{"what conditions read", []loop.Stmt{&loop.If{Cond: scalar.Lt(load(0), load(1)), Then: at(place, 2, 3)}}, ""},
 		{"where an index is read", at(scalar.Mod(load(0), i32(3)), 0, 1, 2, 3), "\nstore out[mod(load.i32(0, base1"},

@@ -210,17 +210,9 @@ func (c *checker) stmt(s Stmt, uniform bool) ([]string, error) {
 		return c.subgroup(s, uniform)
 	case *Shuffle:
 		return c.shuffle(s, uniform)
-	case *FragmentZero:
-		return c.fragmentZero(s, uniform)
-	case *FragmentLoad:
-		return c.fragmentLoad(s, uniform)
-	case *FragmentMulAdd:
-		return nil, c.fragmentMulAdd(s, uniform)
-	case *FragmentStore:
-		return nil, c.fragmentStore(s, uniform)
 	}
 	if withAsync {
-		return nil, c.async(s, uniform)
+		return c.matrixStmt(s, uniform)
 	}
 	return nil, c.fail("unknown statement")
 }

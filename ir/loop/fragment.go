@@ -40,6 +40,9 @@ type FragmentStore struct {
 
 // HasFragments reports whether the kernel has fragment statements.
 func (k *Kernel) HasFragments() bool {
+	if !withAsync {
+		return false
+	}
 	found := false
 	Walk(k.Body, func(s Stmt) {
 		_, zero := s.(*FragmentZero)
@@ -79,6 +82,21 @@ func (c *checker) defineFragment(s Stmt, name string, t dtype.DType) ([]string, 
 	l.fragment = true
 	c.scope[name] = l
 	return []string{name}, nil
+}
+
+// matrixStmt checks a fragment statement or an asynchronous one.
+func (c *checker) matrixStmt(s Stmt, uniform bool) ([]string, error) {
+	switch s := s.(type) {
+	case *FragmentZero:
+		return c.fragmentZero(s, uniform)
+	case *FragmentLoad:
+		return c.fragmentLoad(s, uniform)
+	case *FragmentMulAdd:
+		return nil, c.fragmentMulAdd(s, uniform)
+	case *FragmentStore:
+		return nil, c.fragmentStore(s, uniform)
+	}
+	return nil, c.async(s, uniform)
 }
 
 func (c *checker) fragmentZero(s *FragmentZero, uniform bool) ([]string, error) {

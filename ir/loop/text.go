@@ -107,14 +107,6 @@ func (k *Kernel) Label(s Stmt) string {
 		return "subgroup " + s.Name
 	case *Shuffle:
 		return "shuffle " + s.Name
-	case *FragmentZero:
-		return "fragment " + s.Name
-	case *FragmentLoad:
-		return "fragment " + s.Name
-	case *FragmentMulAdd:
-		return "multiply-add " + s.Sum
-	case *FragmentStore:
-		return "store fragment " + s.Name
 	}
 	if withAsync {
 		if label := k.asyncLabel(s); label != "" {
@@ -204,16 +196,6 @@ func (t *text) stmt(s Stmt) {
 		t.line("%s = %s %s", t.k.Label(s), s.Op, t.exprs(s.Value)[0])
 	case *Shuffle:
 		t.line("%s = %s across %d", t.k.Label(s), t.exprs(s.Value)[0], s.Xor)
-	case *FragmentLoad:
-		side := ""
-		if s.Right {
-			side = ", right"
-		}
-		t.line("%s = %s[%s], stride %d%s%s", t.k.Label(s), t.k.ArrayName(s.Array), t.exprs(s.At)[0], s.Stride, turned(s.Transposed), side)
-	case *FragmentMulAdd:
-		t.line("%s += %s · %s", t.k.Label(s), s.A, s.B)
-	case *FragmentStore:
-		t.line("%s to %s[%s], stride %d", t.k.Label(s), t.k.ArrayName(s.Array), t.exprs(s.At)[0], s.Stride)
 	default:
 		if withAsync && t.async(s) {
 			return
@@ -222,10 +204,10 @@ func (t *text) stmt(s Stmt) {
 	}
 }
 
-// turned returns the mark of a transposed fragment load.
-func turned(is bool) string {
+// transposed returns the mark of a transposed fragment load.
+func transposed(is bool) string {
 	if is {
-		return ", turned"
+		return ", transposed"
 	}
 	return ""
 }
@@ -243,9 +225,17 @@ func (t *text) loop(s *For) {
 	t.nested(s.Body)
 }
 
-// asyncLabel is [Kernel.Label] for asynchronous statements, "" for others.
+// asyncLabel is [Kernel.Label] for fragments and asynchronous statements, "" for others.
 func (k *Kernel) asyncLabel(s Stmt) string {
 	switch s := s.(type) {
+	case *FragmentZero:
+		return "fragment " + s.Name
+	case *FragmentLoad:
+		return "fragment " + s.Name
+	case *FragmentMulAdd:
+		return "multiply-add " + s.Sum
+	case *FragmentStore:
+		return "store fragment " + s.Name
 	case *CopyAsync:
 		return "copy to " + k.ArrayName(s.To)
 	case *CopyCommit:
@@ -272,10 +262,20 @@ func (k *Kernel) asyncLabel(s Stmt) string {
 	return ""
 }
 
-// async writes an asynchronous statement that has more than its label, and reports whether s
+// async writes a statement of fragments, or an asynchronous one, that has more than its label, and reports whether s
 // is one.
 func (t *text) async(s Stmt) bool {
 	switch s := s.(type) {
+	case *FragmentLoad:
+		side := ""
+		if s.Right {
+			side = ", right"
+		}
+		t.line("%s = %s[%s], stride %d%s%s", t.k.Label(s), t.k.ArrayName(s.Array), t.exprs(s.At)[0], s.Stride, transposed(s.Transposed), side)
+	case *FragmentMulAdd:
+		t.line("%s += %s · %s", t.k.Label(s), s.A, s.B)
+	case *FragmentStore:
+		t.line("%s to %s[%s], stride %d", t.k.Label(s), t.k.ArrayName(s.Array), t.exprs(s.At)[0], s.Stride)
 	case *Pack:
 		e := t.exprs(s.Low, s.High)
 		t.line("%s = %s of %s, %s", t.k.Label(s), s.Type, e[0], e[1])

@@ -79,19 +79,19 @@ func names(s Stmt, f func(name *string, n naming)) {
 		f(&s.Name, definition)
 	case *Shuffle:
 		f(&s.Name, definition)
-	case *FragmentZero:
-		f(&s.Name, definition)
-	case *FragmentLoad:
-		f(&s.Name, definition)
-	case *FragmentMulAdd:
-		f(&s.Sum, assignment)
-		f(&s.A, use)
-		f(&s.B, use)
-	case *FragmentStore:
-		f(&s.Name, use)
 	}
 	if withAsync {
 		switch s := s.(type) {
+		case *FragmentZero:
+			f(&s.Name, definition)
+		case *FragmentLoad:
+			f(&s.Name, definition)
+		case *FragmentMulAdd:
+			f(&s.Sum, assignment)
+			f(&s.A, use)
+			f(&s.B, use)
+		case *FragmentStore:
+			f(&s.Name, use)
 		case *Pack:
 			f(&s.Name, assignment)
 		case *Mma:
@@ -153,19 +153,19 @@ func exprs(s Stmt, f func(e *scalar.Expr)) {
 		f(&s.Value)
 	case *Shuffle:
 		f(&s.Value)
-	case *FragmentLoad:
-		f(&s.At)
-	case *FragmentStore:
-		f(&s.At)
 	}
 	if withAsync {
 		asyncExprs(s, f)
 	}
 }
 
-// asyncExprs is exprs for asynchronous statements.
+// asyncExprs is exprs for fragments and asynchronous statements.
 func asyncExprs(s Stmt, f func(e *scalar.Expr)) {
 	switch s := s.(type) {
+	case *FragmentLoad:
+		f(&s.At)
+	case *FragmentStore:
+		f(&s.At)
 	case *Pack:
 		f(&s.Low)
 		f(&s.High)
@@ -303,15 +303,15 @@ func arrays(s Stmt, f func(array *int, written bool)) {
 		f(&s.Array, true)
 	case *AtomicOp:
 		f(&s.Array, true)
-	case *FragmentLoad:
-		f(&s.Array, false)
-	case *FragmentStore:
-		f(&s.Array, true)
 	}
 	if !withAsync {
 		return
 	}
 	switch s := s.(type) {
+	case *FragmentLoad:
+		f(&s.Array, false)
+	case *FragmentStore:
+		f(&s.Array, true)
 	case *CopyAsync:
 		f(&s.To, true)
 		f(&s.From, false)

@@ -163,7 +163,7 @@ func (a *attention) build() ir.Value {
 // values, [..., heads, time, size].
 func (a *attention) attendRotated(q, k, v ir.Value) ir.Value {
 	if a.o.Rope != nil && a.Err() == nil {
-		q, k = a.rotate(*a.o.Rope, a.o.HeadSize, q, k)
+		q, k = rotate(a.layer, *a.o.Rope, a.o.HeadSize, q, k)
 	}
 	if a.Err() != nil {
 		return ir.Value{}

@@ -23,7 +23,7 @@ type ConvOptions struct {
 	// Pad is the number of zeros on both sides; of a transposed convolution, the elements cut off
 	// from both. nil means 0, "valid".
 	Pad []int
-	// PaddingMode is what Pad and Same pad with: [PadZeros], also for "", [PadReflect], [PadReplicate] or
+	// PaddingMode names the values that Pad and Same add: [PadZeros], also for "", [PadReflect], [PadReplicate] or
 	// [PadCircular]. Not for transposed convolutions.
 	PaddingMode string
 	// OutputPad is added at the end of a transposed convolution; nil means 0.
@@ -93,7 +93,7 @@ func conv(b *ir.Builder, x ir.Value, axes, out, kernel int, o []ConvOptions) (y 
 		if !l.require(opts.OutputPad == nil, "OutputPad is %v: it must be left out, as it is for transposed convolutions", opts.OutputPad) {
 			return
 		}
-		in, ok := l.convolution(&opts, axes, out, kernel)
+		in, ok := convolution(l, &opts, axes, out, kernel)
 		if !ok {
 			return
 		}
@@ -101,8 +101,8 @@ func conv(b *ir.Builder, x ir.Value, axes, out, kernel int, o []ConvOptions) (y 
 		if opts.Same {
 			low, high = ops.SamePadding(opts.Kernel, opts.Dilation)
 		}
-		x, low, high := l.padded(opts, low, high)
-		weight, bias := l.convParams(opts, in/opts.Groups, out, in/opts.Groups)
+		x, low, high := padded(l, opts, low, high)
+		weight, bias := convParams(l, opts, in/opts.Groups, out, in/opts.Groups)
 		if axes == 2 && !opts.ChannelsFirst {
 			y = ops.Conv2D(b, x, weight, bias, ops.Conv2DAttrs{Strides: opts.Stride, Dilations: opts.Dilation, PadLo: low, PadHi: high, Groups: opts.Groups})
 			return
@@ -121,7 +121,7 @@ func conv(b *ir.Builder, x ir.Value, axes, out, kernel int, o []ConvOptions) (y 
 }
 
 // padded pads the spatial axes of x by elements of its own, and returns the padding that is left.
-func (l *layer) padded(o ConvOptions, low, high []int) (x ir.Value, restLow, restHigh []int) {
+func padded(l *layer, o ConvOptions, low, high []int) (x ir.Value, restLow, restHigh []int) {
 	modes := map[string]string{PadReflect: ops.PadReflect, PadReplicate: ops.PadEdge, PadCircular: ops.PadWrap}
 	mode, ok := modes[o.PaddingMode]
 	if !ok {
@@ -169,12 +169,12 @@ func convTranspose(b *ir.Builder, x ir.Value, axes, out, kernel int, o []ConvOpt
 	opts := option(b, "conv_transpose", o)
 	within(b, "conv_transpose", opts.Name, x, func(l *layer) {
 		l.require(opts.PaddingMode == "", "PaddingMode is %q: it must be left out for a transposed convolution", opts.PaddingMode)
-		in, ok := l.convolution(&opts, axes, out, kernel)
+		in, ok := convolution(l, &opts, axes, out, kernel)
 		if !ok || !l.require(!opts.Same, "Same is set: a transposed convolution must have Pad instead") {
 			return
 		}
 		opts.OutputPad = l.perAxis("OutputPad", opts.OutputPad, 0, 0, axes)
-		weight, bias := l.convParams(opts, in, out/opts.Groups, out/opts.Groups)
+		weight, bias := convParams(l, opts, in, out/opts.Groups, out/opts.Groups)
 		if b.Err() != nil {
 			return
 		}
@@ -201,7 +201,7 @@ func requireResult(l *layer, y ir.Value) {
 
 // convolution checks and completes the options of a convolution and returns the number of input
 // channels.
-func (l *layer) convolution(o *ConvOptions, axes, out, kernel int) (in int, ok bool) {
+func convolution(l *layer, o *ConvOptions, axes, out, kernel int) (in int, ok bool) {
 	if l.x.Rank() != axes+2 {
 		l.fail(ir.Shapef("x is %s: it must have %d axes, a batch, %d of space and channels", l.x.Type(), axes+2, axes))
 		return 0, false
@@ -234,7 +234,7 @@ func (l *layer) perAxis(what string, list []int, usual, least, axes int) []int {
 
 // convParams declares a weight [window..., rows, cols] and a bias. fan is the number of channels
 // that PyTorch counts as the fan in.
-func (l *layer) convParams(o ConvOptions, rows, cols, fan int) (weight, bias ir.Value) {
+func convParams(l *layer, o ConvOptions, rows, cols, fan int) (weight, bias ir.Value) {
 	out := cols
 	for _, k := range o.Kernel {
 		fan *= k

@@ -48,13 +48,13 @@ func Mamba(b *ir.Builder, x ir.Value, o ...MambaOptions) (y ir.Value) {
 			}
 		}
 		if b.Err() == nil {
-			y = l.mamba(opts, width, opts.Expand*width)
+			y = mamba(l, opts, width, opts.Expand*width)
 		}
 	})
 	return y
 }
 
-func (l *layer) mamba(o MambaOptions, width, channels int) ir.Value {
+func mamba(l *layer, o MambaOptions, width, channels int) ir.Value {
 	b := l.Builder
 	project := func(name string, x ir.Value, out int) ir.Value {
 		return Linear(b, x, out, LinearOptions{Name: name, NoBias: true, Init: o.Init})
@@ -64,7 +64,7 @@ func (l *layer) mamba(o MambaOptions, width, channels int) ir.Value {
 		return ir.Value{}
 	}
 	parts := ops.Split(b, both, -1, ir.N(channels), ir.N(channels))
-	x, gate := ops.Silu(b, l.causalConv(parts[0], o.Kernel, channels)), parts[1]
+	x, gate := ops.Silu(b, causalConv(l, parts[0], o.Kernel, channels)), parts[1]
 	mixed := project("x_proj", x, o.Rank+2*o.State)
 	if b.Err() != nil {
 		return ir.Value{}
@@ -87,7 +87,7 @@ func (l *layer) mamba(o MambaOptions, width, channels int) ir.Value {
 
 // causalConv is a depthwise convolution of x, [batch, time, channels], over each step and the
 // kernel − 1 before it, which are zeros at first.
-func (l *layer) causalConv(x ir.Value, kernel, channels int) (y ir.Value) {
+func causalConv(l *layer, x ir.Value, kernel, channels int) (y ir.Value) {
 	b := l.Builder
 	if kernel > 1 {
 		before, keep := l.carried("conv_state", l.x.Dim(1), x.Dim(0), ir.N(kernel-1), ir.N(channels))

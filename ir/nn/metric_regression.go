@@ -37,10 +37,10 @@ func Regression(b *ir.Builder, name string, predictions, targets ir.Value, weigh
 			return ops.Reshape(b, ops.SliceAxis(b, old, 0, ir.N(i), ir.N(1)))
 		}
 		// The mean and the squared distances of both together (Chan, Golub and LeVeque, 1979).
-		total, apart := ops.Add(b, part(0), n), ops.Sub(b, mean, part(1))
+		total, difference := ops.Add(b, part(0), n), ops.Sub(b, mean, part(1))
 		share := ratio(b, n, total)
-		between := ops.Mul(b, ops.Square(b, apart), ops.Mul(b, part(0), share))
-		b.SetState(state, ops.Stack(b, 0, total, ops.Add(b, part(1), ops.Mul(b, apart, share)),
+		between := ops.Mul(b, ops.Square(b, difference), ops.Mul(b, part(0), share))
+		b.SetState(state, ops.Stack(b, 0, total, ops.Add(b, part(1), ops.Mul(b, difference, share)),
 			ops.Add(b, part(2), ops.Add(b, spread, between)), ops.Add(b, part(3), absolute), ops.Add(b, part(4), squared)))
 	})
 }

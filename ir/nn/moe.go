@@ -35,11 +35,11 @@ type MoEOptions struct {
 // domain.
 func MoE(b *ir.Builder, x ir.Value, experts int, o ...MoEOptions) (y, loss ir.Value) {
 	opts := option(b, "moe", o)
-	within(b, "moe", opts.Name, x, func(l *layer) { y, loss = l.moe(experts, opts) })
+	within(b, "moe", opts.Name, x, func(l *layer) { y, loss = moe(l, experts, opts) })
 	return y, loss
 }
 
-func (l *layer) moe(experts int, o MoEOptions) (y, loss ir.Value) {
+func moe(l *layer, experts int, o MoEOptions) (y, loss ir.Value) {
 	b, width := l.Builder, l.size(-1)
 	if o.K == 0 {
 		o.K = 2
@@ -75,7 +75,7 @@ func (l *layer) moe(experts int, o MoEOptions) (y, loss ir.Value) {
 	}
 	weights, chosen, slots, loss := ops.MoERoute(b, logits, ops.MoERouteAttrs{K: o.K, Capacity: capacity, Normalize: true})
 	b.Scope("experts", func() {
-		e := l.experts(experts, width, o)
+		e := expertsOf(l, experts, width, o)
 		// Up to two rows an expert, each row of a grouped product reads its own matrix.
 		if e.packed() || contextOf(b).mode == inference && capacity == tokens && o.K*tokens <= 2*experts {
 			y = e.ofRows(b, rows, weights, chosen)
@@ -100,13 +100,13 @@ type experts struct {
 	f      func(b *ir.Builder, x ir.Value) ir.Value
 }
 
-// experts declares the weights of the experts in the open scope.
-func (l *layer) experts(count, width int, o MoEOptions) experts {
+// expertsOf declares the weights of the experts in the open scope.
+func expertsOf(l *layer, count, width int, o MoEOptions) experts {
 	columns := o.Hidden
 	if o.Activation.gated() {
 		columns *= 2
 	}
-	return experts{l.matrices("w1", o.Init, count, width, columns), l.matrices("w2", o.Init, count, o.Hidden, width), activations[o.Activation]}
+	return experts{matrices(l, "w1", o.Init, count, width, columns), matrices(l, "w2", o.Init, count, o.Hidden, width), activations[o.Activation]}
 }
 
 func (e experts) packed() bool { return e.w1.Format != "" || e.w2.Format != "" }
@@ -158,14 +158,14 @@ func GroupedLinear(b *ir.Builder, x, groups ir.Value, count, out int, o ...Group
 	within(b, "grouped_linear", opts.Name, x, func(l *layer) {
 		in := l.size(-1)
 		if l.require(groups.Valid(), "groups are missing") && l.require(count >= 1 && out >= 1, "count is %d and out %d: they must be 1 or more", count, out) {
-			y = l.matrices("weight", opts.Init, count, in, out).grouped(b, x, groups)
+			y = matrices(l, "weight", opts.Init, count, in, out).grouped(b, x, groups)
 		}
 	})
 	return y
 }
 
 // matrices declares count matrices [in, out], or the packed rows of their transposes.
-func (l *layer) matrices(name string, init ir.Initial, count, in, out int) weight {
+func matrices(l *layer, name string, init ir.Initial, count, in, out int) weight {
 	w := weight{Storage: l.storage(name)}
 	if w.Format != "" && l.knownBits(w.Storage) {
 		w.value = l.packed(name, w.Format, count, out, in)

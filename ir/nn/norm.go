@@ -72,15 +72,15 @@ func norm(b *ir.Builder, kind string, x ir.Value, o []NormOptions, f func(l *lay
 		if opts.Epsilon == 0 {
 			opts.Epsilon = 1e-5
 		}
-		scale, bias := l.affine(opts)
+		scale, bias := affineParams(l, opts)
 		y = channelsLast(l, opts.ChannelsFirst, func(x ir.Value) ir.Value { return f(l, x, scale, bias, opts.Epsilon) })
 	})
 	return y
 }
 
-// affine declares weight and bias of the channels of x. Without parameters they are ones and no
+// affineParams declares weight and bias of the channels of x. Without parameters they are ones and no
 // bias.
-func (l *layer) affine(o NormOptions) (scale, bias ir.Value) {
+func affineParams(l *layer, o NormOptions) (scale, bias ir.Value) {
 	channels := l.size(channelAxis(o.ChannelsFirst))
 	if l.Err() != nil {
 		return scale, bias
@@ -144,13 +144,13 @@ func BatchNorm(b *ir.Builder, x ir.Value, o ...BatchNormOptions) (y ir.Value) {
 		if opts.Epsilon == 0 {
 			opts.Epsilon = 1e-5
 		}
-		y = channelsLast(l, opts.ChannelsFirst, func(x ir.Value) ir.Value { return l.batchNorm(x, opts) })
+		y = channelsLast(l, opts.ChannelsFirst, func(x ir.Value) ir.Value { return batchNorm(l, x, opts) })
 	})
 	return y
 }
 
-func (l *layer) batchNorm(x ir.Value, o BatchNormOptions) ir.Value {
-	scale, bias := l.affine(NormOptions{NoAffine: o.NoAffine, ChannelsFirst: o.ChannelsFirst})
+func batchNorm(l *layer, x ir.Value, o BatchNormOptions) ir.Value {
+	scale, bias := affineParams(l, NormOptions{NoAffine: o.NoAffine, ChannelsFirst: o.ChannelsFirst})
 	if l.Err() != nil {
 		return ir.Value{}
 	}

@@ -289,7 +289,7 @@ type RopeOptions struct {
 }
 
 // rotate applies rotary positions to heads of queries and keys, [..., heads, time, features].
-func (l *layer) rotate(o RopeOptions, features int, q, k ir.Value) (ir.Value, ir.Value) {
+func rotate(l *layer, o RopeOptions, features int, q, k ir.Value) (ir.Value, ir.Value) {
 	size := o.Size
 	switch {
 	case size == 0 && o.Frequencies != nil:
@@ -303,7 +303,7 @@ func (l *layer) rotate(o RopeOptions, features int, q, k ir.Value) (ir.Value, ir
 		!l.require(o.Amplitude >= 0 && !math.IsInf(o.Amplitude, 0), "Amplitude is %v: it must be finite and not negative", o.Amplitude) {
 		return q, k
 	}
-	cos, sin := l.ropeTable(o, size, q.Dim(-2))
+	cos, sin := ropeTable(l, o, size, q.Dim(-2))
 	if cos.Rank() > 2 { // positions of each sequence, for all heads
 		cos, sin = ops.ExpandDims(l.Builder, cos, 1), ops.ExpandDims(l.Builder, sin, 1)
 	}
@@ -313,7 +313,7 @@ func (l *layer) rotate(o RopeOptions, features int, q, k ir.Value) (ir.Value, ir
 }
 
 // ropeTable returns the cosines and sines of the angles of n positions, f32[n, size/2].
-func (l *layer) ropeTable(o RopeOptions, size int, n ir.Dim) (cos, sin ir.Value) {
+func ropeTable(l *layer, o RopeOptions, size int, n ir.Dim) (cos, sin ir.Value) {
 	b, at := l.Builder, l.positions(n)
 	if o.Frequencies == nil {
 		cos, sin = ops.RopeTable(b, at, size, o.Base)

@@ -62,11 +62,11 @@ type MLPOptions struct {
 // [ir.ErrAttr] for an unknown activation.
 func MLP(b *ir.Builder, x ir.Value, hidden int, o ...MLPOptions) (y ir.Value) {
 	opts := option(b, "mlp", o)
-	within(b, "mlp", opts.Name, x, func(l *layer) { y = l.mlp(hidden, opts) })
+	within(b, "mlp", opts.Name, x, func(l *layer) { y = mlp(l, hidden, opts) })
 	return y
 }
 
-func (l *layer) mlp(hidden int, o MLPOptions) ir.Value {
+func mlp(l *layer, hidden int, o MLPOptions) ir.Value {
 	if o.Activation == "" {
 		o.Activation = Gelu
 	}
@@ -131,7 +131,7 @@ func TransformerBlock(b *ir.Builder, x ir.Value, heads int, o ...TransformerOpti
 	within(b, "transformer_block", opts.Name, x, func(l *layer) {
 		opts.complete(l)
 		if b.Err() == nil {
-			y = l.transformer(heads, opts)
+			y = transformer(l, heads, opts)
 		}
 	})
 	return y
@@ -162,7 +162,7 @@ func (o *TransformerOptions) complete(l *layer) {
 	a.Init = or(a.Init, o.Init)
 }
 
-func (l *layer) transformer(heads int, o TransformerOptions) ir.Value {
+func transformer(l *layer, heads int, o TransformerOptions) ir.Value {
 	b, x := l.Builder, l.x
 	attend := func(name string, context ir.Value) func(x ir.Value) ir.Value {
 		a := o.Attention
@@ -176,7 +176,7 @@ func (l *layer) transformer(heads int, o TransformerOptions) ir.Value {
 		if o.Depth > 0 {
 			m.BiasInit = Constant(0)
 		}
-		return (&layer{b, l.kind, x}).mlp(o.Hidden, m)
+		return mlp(&layer{b, l.kind, x}, o.Hidden, m)
 	}
 	norms := []string{"norm1", "norm2", "norm3"}
 	sum := func(f func(x ir.Value) ir.Value) {

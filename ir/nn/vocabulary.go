@@ -44,22 +44,22 @@ func LinearCrossEntropy(b *ir.Builder, x, labels ir.Value, classes int, o ...Lin
 		if l.rank(1, "[..., in]") && !labels.Shape().Equal(x.Shape()[:x.Rank()-1]) {
 			l.fail(ir.Shapef("labels are %s: they must be %s, x without its last axis", labels.Shape(), x.Shape()[:x.Rank()-1]))
 		}
-		if a, ok := l.projection(classes, opts.LinearOptions); ok {
+		if a, ok := projectionOf(l, classes, opts.LinearOptions); ok {
 			loss = (&rowLoss{l, a, opts}).of(labels, classes)
 		}
 	})
 	return loss
 }
 
-// projection has the operands of a linear layer. low is the product of x, lora_A and the scale, and up lora_B; bias and
+// projectionOf has the operands of a linear layer. low is the product of x, lora_A and the scale, and up lora_B; bias and
 // both may be the zero Value.
 type projection struct {
 	w             weight
 	bias, low, up ir.Value
 }
 
-// projection declares the parameters of a linear layer of x.
-func (l *layer) projection(out int, o LinearOptions) (a projection, ok bool) {
+// projectionOf declares the parameters of a linear layer of x.
+func projectionOf(l *layer, out int, o LinearOptions) (a projection, ok bool) {
 	b, in := l.Builder, l.size(-1)
 	if a.w, a.bias, ok = l.linearParams(in, out, o); !ok {
 		return a, false

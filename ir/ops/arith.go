@@ -27,13 +27,13 @@ func init() {
 	defineSigns()
 }
 
-var addition = meaning{
+var addition = scalarReference{
 	float:   func(x []float64) float64 { return x[0] + x[1] },
 	integer: func(_ ir.DType, x []int64) int64 { return x[0] + x[1] },
 	complex: func(x []complex128) complex128 { return x[0] + x[1] },
 }
 
-var multiplication = meaning{
+var multiplication = scalarReference{
 	float:   func(x []float64) float64 { return x[0] * x[1] },
 	integer: func(_ ir.DType, x []int64) int64 { return x[0] * x[1] },
 	complex: func(x []complex128) complex128 { return x[0] * x[1] },
@@ -42,7 +42,7 @@ var multiplication = meaning{
 func defineSums() {
 	defineBinary(binary{
 		op: OpAdd, doc: "x + y. Integers wrap.", types: numbers, scalar: scalar.Add,
-		meaning: addition,
+		reference: addition,
 		jvp: func(b *ir.Builder, _ *ir.Node, _, _, t []ir.Value) []ir.Value {
 			return []ir.Value{addTangents(b, t[0], t[1])}
 		},
@@ -52,7 +52,7 @@ func defineSums() {
 	})
 	defineBinary(binary{
 		op: OpSub, doc: "x − y. Integers wrap.", types: numbers, scalar: scalar.Sub,
-		meaning: meaning{
+		reference: scalarReference{
 			float:   func(x []float64) float64 { return x[0] - x[1] },
 			integer: func(_ ir.DType, x []int64) int64 { return x[0] - x[1] },
 			complex: func(x []complex128) complex128 { return x[0] - x[1] },
@@ -105,14 +105,14 @@ func defineProducts() {
 		func(_ *ir.Builder, x, _, _ ir.Value) ir.Value { return x },
 	}
 	defineBinary(binary{
-		op: OpMul, doc: "x · y. Integers wrap.", types: numbers, scalar: scalar.Mul, meaning: multiplication,
+		op: OpMul, doc: "x · y. Integers wrap.", types: numbers, scalar: scalar.Mul, reference: multiplication,
 		slopes: slopes, transpose: other,
 	})
 	defineBinary(binary{
 		op: OpMulZero, doc: "x · y, but 0 wherever either operand is 0, even if the other is infinite or NaN: the product of a " +
 			"tangent with a coefficient, which keeps masked tangents at 0. Zero is absorbing, so the product is associative and a chain of " +
 			"coefficients gives the same result in forward and reverse order.",
-		types: numbers, scalar: scalar.MulZero, meaning: masked,
+		types: numbers, scalar: scalar.MulZero, reference: masked,
 		slopes: slopes, transpose: other,
 	})
 }
@@ -121,7 +121,7 @@ func defineQuotients() {
 	defineBinary(binary{
 		op: OpDiv, doc: "x / y. Integers are truncated toward zero; x / 0 is x for them.",
 		types: numbers, scalar: scalar.Div,
-		meaning: meaning{
+		reference: scalarReference{
 			float:   func(x []float64) float64 { return x[0] / x[1] },
 			integer: func(d ir.DType, x []int64) int64 { q, _ := divideInts(d, x[0], x[1]); return q },
 			complex: func(x []complex128) complex128 { return x[0] / x[1] },
@@ -134,7 +134,7 @@ func defineQuotients() {
 	defineBinary(binary{
 		op: OpRem, doc: "The remainder of x / y truncated toward zero, with the sign of x (C's fmod). For integers x rem 0 is 0.",
 		types: reals, scalar: scalar.Rem,
-		meaning: meaning{
+		reference: scalarReference{
 			float:   float2(math.Mod),
 			integer: func(d ir.DType, x []int64) int64 { _, r := divideInts(d, x[0], x[1]); return r },
 		},
@@ -187,7 +187,7 @@ func jvpRem(b *ir.Builder, _ *ir.Node, in, _, t []ir.Value) []ir.Value {
 func defineSigns() {
 	defineUnary(unary{
 		op: OpNeg, doc: "−x. Unsigned integers wrap.", types: numbers, scalar: scalar.Neg,
-		meaning: meaning{
+		reference: scalarReference{
 			float:   func(x []float64) float64 { return -x[0] },
 			integer: func(_ ir.DType, x []int64) int64 { return -x[0] },
 			complex: func(x []complex128) complex128 { return -x[0] },
@@ -197,7 +197,7 @@ func defineSigns() {
 	defineUnary(unary{
 		op: OpAbs, doc: "|x|. The derivative at 0 is 0. The smallest signed integer is its own absolute value.",
 		types: reals, scalar: scalar.Abs,
-		meaning: meaning{
+		reference: scalarReference{
 			float: float1(math.Abs),
 			integer: func(d ir.DType, x []int64) int64 {
 				if d.IsSigned() && x[0] < 0 {
@@ -211,7 +211,7 @@ func defineSigns() {
 	defineUnary(unary{
 		op: OpSign, doc: "−1, 0 or 1 as x is negative, zero or positive; NaN for NaN. The derivative is 0, also at the jump.",
 		types: reals, scalar: scalar.Sign,
-		meaning: meaning{
+		reference: scalarReference{
 			float: func(x []float64) float64 {
 				if x[0] == 0 || math.IsNaN(x[0]) {
 					return x[0]
@@ -263,7 +263,7 @@ func init() {
 	defineBinary(binary{
 		op: OpMax, doc: "The larger of x and y, NaN if one is NaN. Where they are equal each has derivative 1/2.",
 		types: reals, scalar: scalar.Max,
-		meaning: meaning{
+		reference: scalarReference{
 			float: float2(larger),
 			integer: func(d ir.DType, x []int64) int64 {
 				if compareInts(d, x[0], x[1]) > 0 {
@@ -280,7 +280,7 @@ func init() {
 	defineBinary(binary{
 		op: OpMin, doc: "The smaller of x and y, NaN if one is NaN. Where they are equal each has derivative 1/2.",
 		types: reals, scalar: scalar.Min,
-		meaning: meaning{
+		reference: scalarReference{
 			float: float2(smaller),
 			integer: func(d ir.DType, x []int64) int64 {
 				if compareInts(d, x[0], x[1]) < 0 {
@@ -355,7 +355,7 @@ func init() {
 	} {
 		defineUnary(unary{
 			op: r.op, doc: r.doc + " The derivative is 0, also at the jumps.",
-			types: floats, scalar: r.scalar, meaning: meaning{float: float1(r.float)},
+			types: floats, scalar: r.scalar, reference: scalarReference{float: float1(r.float)},
 		})
 	}
 }

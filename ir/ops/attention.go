@@ -116,7 +116,7 @@ type AttentionOperands struct {
 	Mask ir.Value
 }
 
-// AttentionResiduals are what [AttentionBackward] reads beside the operands of [Attention].
+// AttentionResiduals are the values that [AttentionBackward] reads besides the operands of [Attention].
 type AttentionResiduals struct {
 	// LSE, [..., heads, m], is the second result of [AttentionForward].
 	LSE ir.Value

@@ -251,19 +251,19 @@ func (w *cachedWriter) each(prefix string, lane scalar.Expr, n int, f func(i sca
 // dots stores the products of each key with the queries, in parts: a thread multiplies every lanes-th element. It loads some from
 // several places of a key before it adds their products: each is in another sector of memory, and their loads wait together.
 func (w *cachedWriter) dots(q, k, dots int, lane scalar.Expr) {
-	apart := 1
-	for apart < cachedAtOnce && w.depth/w.lanes%(2*apart) == 0 {
-		apart *= 2
+	atOnce := 1
+	for atOnce < cachedAtOnce && w.depth/w.lanes%(2*atOnce) == 0 {
+		atOnce *= 2
 	}
 	part := w.Let("part", rest(lane, w.lanes))
-	steps := w.depth / w.lanes / apart
+	steps := w.depth / w.lanes / atOnce
 	w.Loop("key", over(lane, w.lanes), w.keys.count, w.threads*w.strands/w.lanes, w.block-1, func(key scalar.Expr) {
 		at := w.Let("at", scalar.Add(times(w.position(key), w.depth), part))
 		from := w.Let("from", scalar.Add(times(w.head, w.rows*w.depth), part))
 		sums := w.zeros(w.rows)
 		w.Times("i", steps, func(i scalar.Expr) {
 			var own, elements []scalar.Expr
-			for u := range apart {
+			for u := range atOnce {
 				own = append(own, times(plus(i, u*steps), w.lanes))
 				elements = append(elements, w.Let("k", scalar.Convert(scalar.LoadAt(k, w.tiles.d, scalar.Add(at, own[u])), ir.F32)))
 			}

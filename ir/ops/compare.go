@@ -169,13 +169,13 @@ func init() {
 		},
 	} {
 		defineBinary(binary{
-			op: l.op, doc: l.doc, types: l.types, scalar: l.scalar, meaning: meaning{integer: l.integer},
+			op: l.op, doc: l.doc, types: l.types, scalar: l.scalar, reference: scalarReference{integer: l.integer},
 			noGrad: noGrad,
 		})
 	}
 	defineUnary(unary{
 		op: OpNot, doc: "The negation of x, or the complement of each bit.", types: bits, scalar: scalar.Not,
-		meaning: meaning{integer: func(d ir.DType, x []int64) int64 {
+		reference: scalarReference{integer: func(d ir.DType, x []int64) int64 {
 			if d.IsBool() {
 				return 1 - x[0]
 			}
@@ -283,7 +283,7 @@ func defineClamp() {
 		op: OpClamp, doc: "x clamped to [low, high]: min(max(x, low), high), so high where low > high, and NaN if one operand is NaN. " +
 			"The derivative by x is 1 in [low, high] and 0 outside; that by a bound is 1 where it replaces x.",
 		operands: []string{"x", "low", "high"}, types: reals,
-		meaning: meaning{
+		reference: scalarReference{
 			float: func(x []float64) float64 { return min(max(x[0], x[1]), x[2]) },
 			integer: func(d ir.DType, x []int64) int64 {
 				y := x[0]

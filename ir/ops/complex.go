@@ -22,8 +22,8 @@ func init() {
 	defineParts()
 	defineUnary(unary{
 		op: OpConj, doc: "The complex conjugate of x.", types: complexes, scalar: scalar.Conj,
-		meaning: meaning{complex: func(x []complex128) complex128 { return cmplx.Conj(x[0]) }},
-		linear:  Conj,
+		reference: scalarReference{complex: func(x []complex128) complex128 { return cmplx.Conj(x[0]) }},
+		linear:    Conj,
 	})
 }
 

@@ -48,10 +48,10 @@ func elementwiseConstraints(types domain, more ...string) []string {
 	}, more...)...)
 }
 
-// meaning is the reference implementation of an elementwise op for one element of each
+// scalarReference is the reference implementation of an elementwise op for one element of each
 // operand, by class of element type. Integer code takes the element type and need not wrap
 // its result; a u64 is a bit pattern.
-type meaning struct {
+type scalarReference struct {
 	float   func(x []float64) float64
 	integer func(d ir.DType, x []int64) int64
 	complex func(x []complex128) complex128
@@ -83,7 +83,7 @@ func float2(f func(x, y float64) float64) func([]float64) float64 {
 
 // eval is the Eval rule of an elementwise op whose result has the element type of its
 // operands.
-func (m meaning) eval(_ *ir.Node, in []*ir.Array, out *ir.Array) {
+func (m scalarReference) eval(_ *ir.Node, in []*ir.Array, out *ir.Array) {
 	x := operands{in: in}
 	for i := range out.F {
 		out.F[i] = m.float(x.floats(i))
@@ -133,7 +133,7 @@ type elementwise struct {
 	constraints []string // in addition to those of all elementwise ops
 	operands    []string
 	types       domain
-	meaning     meaning
+	reference   scalarReference
 	scalar      func(x []scalar.Expr) scalar.Expr
 	jvp         jvpRule
 	transpose   transposeRule
@@ -153,7 +153,7 @@ func defineElementwise(e elementwise) {
 			t, err := sameTypes(n, e.types)
 			return []ir.Type{t}, err
 		},
-		Eval: evalResult(e.meaning.eval),
+		Eval: evalResult(e.reference.eval),
 		JVP:  e.jvp, NoGrad: e.noGrad,
 		Transpose: e.transpose,
 		Batch:     batchElementwise,
@@ -163,11 +163,11 @@ func defineElementwise(e elementwise) {
 
 // unary describes an elementwise op of one operand.
 type unary struct {
-	op      ir.Op
-	doc     string
-	types   domain
-	meaning meaning
-	scalar  func(x scalar.Expr) scalar.Expr
+	op        ir.Op
+	doc       string
+	types     domain
+	reference scalarReference
+	scalar    func(x scalar.Expr) scalar.Expr
 	// slope returns the derivative at x, where the result is y. Nil means a
 	// derivative of 0 wherever it exists.
 	slope func(b *ir.Builder, x, y ir.Value) ir.Value
@@ -178,7 +178,7 @@ type unary struct {
 
 func defineUnary(u unary) {
 	e := elementwise{
-		op: u.op, doc: u.doc, operands: []string{"x"}, types: u.types, meaning: u.meaning, noGrad: u.noGrad,
+		op: u.op, doc: u.doc, operands: []string{"x"}, types: u.types, reference: u.reference, noGrad: u.noGrad,
 		scalar: func(x []scalar.Expr) scalar.Expr { return u.scalar(x[0]) },
 	}
 	if u.noGrad == "" {
@@ -201,7 +201,7 @@ func defineUnary(u unary) {
 // defineFunction defines a function of floats: float is its reference implementation, and slope
 // returns the derivative at x, where the result is y.
 func defineFunction(op ir.Op, doc string, expr func(x scalar.Expr) scalar.Expr, float func(float64) float64, slope func(b *ir.Builder, x, y ir.Value) ir.Value) {
-	defineUnary(unary{op: op, doc: doc, types: floats, scalar: expr, meaning: meaning{float: float1(float)}, slope: slope})
+	defineUnary(unary{op: op, doc: doc, types: floats, scalar: expr, reference: scalarReference{float: float1(float)}, slope: slope})
 }
 
 // slope2 returns the derivative by one of two operands at x and y, where the result is z.
@@ -214,7 +214,7 @@ type binary struct {
 	operands    []string // "x" and "y" where nil
 	constraints []string
 	types       domain
-	meaning     meaning
+	reference   scalarReference
 	scalar      func(x, y scalar.Expr) scalar.Expr
 	// slopes are the derivatives by each operand; jvp, if set, replaces them.
 	slopes    [2]slope2
@@ -241,7 +241,7 @@ func defineBinary(d binary) {
 	}
 	defineElementwise(elementwise{
 		op: d.op, doc: d.doc, constraints: d.constraints, operands: d.operands, types: d.types,
-		meaning: d.meaning, jvp: jvp, transpose: d.transpose, noGrad: d.noGrad,
+		reference: d.reference, jvp: jvp, transpose: d.transpose, noGrad: d.noGrad,
 		scalar: func(x []scalar.Expr) scalar.Expr { return d.scalar(x[0], x[1]) },
 	})
 }

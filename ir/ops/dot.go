@@ -159,24 +159,24 @@ func dotContraction(n *ir.Node) ir.Contraction {
 		N:     sizes(pick(y, d.rhsFree)),
 		K:     sizes(pick(x, a.LhsContract)),
 		A: func(batch, free, k ir.Index) (ir.Index, scalar.Expr) {
-			return placeIndex(len(x), placed{a.LhsBatch, batch}, placed{d.lhsFree, free}, placed{a.LhsContract, k}), nil
+			return placeIndex(len(x), coordinates{a.LhsBatch, batch}, coordinates{d.lhsFree, free}, coordinates{a.LhsContract, k}), nil
 		},
 		B: func(batch, free, k ir.Index) (ir.Index, scalar.Expr) {
-			return placeIndex(len(y), placed{a.RhsBatch, batch}, placed{d.rhsFree, free}, placed{a.RhsContract, k}), nil
+			return placeIndex(len(y), coordinates{a.RhsBatch, batch}, coordinates{d.rhsFree, free}, coordinates{a.RhsContract, k}), nil
 		},
 		Out: func(batch, m, n ir.Index) ir.Index { return slices.Concat(batch, m, n) },
 		Acc: sumType(n.Types()[0].DType),
 	}
 }
 
-// placed are coordinates of some axes.
-type placed struct {
+// coordinates are those of some axes.
+type coordinates struct {
 	axes []int
 	at   ir.Index
 }
 
 // placeIndex scatters the coordinates of groups of axes, which are rank in all, to the axes' positions.
-func placeIndex(rank int, groups ...placed) ir.Index {
+func placeIndex(rank int, groups ...coordinates) ir.Index {
 	out := make(ir.Index, rank)
 	for _, g := range groups {
 		for i, axis := range g.axes {

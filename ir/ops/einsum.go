@@ -50,13 +50,13 @@ func Einsum(b *ir.Builder, equation string, in ...ir.Value) ir.Value {
 }
 
 // parseEinsum returns the operands with their labels, and the labels of the result.
-func parseEinsum(equation string, in []ir.Value) ([]term, []rune, error) {
+func parseEinsum(equation string, in []ir.Value) ([]labelled, []rune, error) {
 	left, right, arrow := strings.Cut(strings.ReplaceAll(equation, " ", ""), "->")
 	names := strings.Split(left, ",")
 	if len(names) != len(in) {
 		return nil, nil, ir.Attrf("equation %q names %d operands, not %d", equation, len(names), len(in))
 	}
-	terms, dots := make([]term, len(in)), 0
+	terms, dots := make([]labelled, len(in)), 0
 	for i, name := range names {
 		labels, err := parseLabels(name, in[i].Rank())
 		if err != nil {
@@ -65,7 +65,7 @@ func parseEinsum(equation string, in []ir.Value) ([]term, []rune, error) {
 		if len(labels) != in[i].Rank() {
 			return nil, nil, ir.Attrf("equation: %q names %d axes of operand %d, which is %s", name, len(labels), i, in[i].Type())
 		}
-		terms[i] = term{in[i], labels}
+		terms[i] = labelled{in[i], labels}
 		if strings.Contains(name, "...") {
 			dots = max(dots, len(labels)-len(name)+3)
 		}
@@ -86,7 +86,7 @@ func parseEinsum(equation string, in []ir.Value) ([]term, []rune, error) {
 		if slices.Contains(out[:i], l) {
 			return nil, nil, ir.Attrf("equation: the result %q names %q twice", right, string(l))
 		}
-		if !slices.ContainsFunc(terms, func(t term) bool { return slices.Contains(t.labels, l) }) {
+		if !slices.ContainsFunc(terms, func(t labelled) bool { return slices.Contains(t.labels, l) }) {
 			return nil, nil, ir.Attrf("equation: no operand has the axis %q of the result %q", string(l), right)
 		}
 	}
@@ -112,7 +112,7 @@ func parseLabels(name string, rank int) ([]rune, error) {
 }
 
 // implicitResult returns the labels of the result of an equation without an arrow.
-func implicitResult(terms []term, dots int) []rune {
+func implicitResult(terms []labelled, dots int) []rune {
 	count := map[rune]int{}
 	for _, t := range terms {
 		for _, l := range t.labels {
@@ -131,7 +131,7 @@ func implicitResult(terms []term, dots int) []rune {
 	return out
 }
 
-func einsum(b *ir.Builder, terms []term, out []rune) ir.Value {
+func einsum(b *ir.Builder, terms []labelled, out []rune) ir.Value {
 	dims, err := labelSizes(terms)
 	if err != nil {
 		b.Failf(OpEinsum, nil, err)
@@ -171,7 +171,7 @@ func einsum(b *ir.Builder, terms []term, out []rune) ir.Value {
 }
 
 // labelSizes returns the size of each label; axes of size 1 are broadcast.
-func labelSizes(terms []term) (map[rune]ir.Dim, error) {
+func labelSizes(terms []labelled) (map[rune]ir.Dim, error) {
 	dims := map[rune]ir.Dim{}
 	for _, t := range terms {
 		for i, l := range t.labels {
@@ -187,9 +187,9 @@ func labelSizes(terms []term) (map[rune]ir.Dim, error) {
 	return dims, nil
 }
 
-// term is a value with a label for each axis: a letter, or a negative number for an axis
+// labelled is a value with a label for each axis: a letter, or a negative number for an axis
 // of "...", -1 being the last.
-type term struct {
+type labelled struct {
 	value  ir.Value
 	labels []rune
 }
@@ -202,7 +202,7 @@ func labelName(l rune) string {
 }
 
 // squeeze removes axes of size 1 along which other operands are longer.
-func (t *term) squeeze(b *ir.Builder, dims map[rune]ir.Dim) {
+func (t *labelled) squeeze(b *ir.Builder, dims map[rune]ir.Dim) {
 	var drop []int
 	var kept []rune
 	for i, l := range t.labels {
@@ -216,7 +216,7 @@ func (t *term) squeeze(b *ir.Builder, dims map[rune]ir.Dim) {
 }
 
 // diagonals merges axes with one label into their diagonal.
-func (t *term) diagonals(b *ir.Builder) {
+func (t *labelled) diagonals(b *ir.Builder) {
 	for i := 0; i < len(t.labels) && b.Err() == nil; i++ {
 		j := slices.Index(t.labels[i+1:], t.labels[i])
 		if j < 0 {
@@ -232,7 +232,7 @@ func (t *term) diagonals(b *ir.Builder) {
 }
 
 // sumOut sums over the axes whose labels are not in wanted.
-func (t *term) sumOut(b *ir.Builder, wanted []rune) {
+func (t *labelled) sumOut(b *ir.Builder, wanted []rune) {
 	var drop []int
 	var kept []rune
 	for i, l := range t.labels {
@@ -247,7 +247,7 @@ func (t *term) sumOut(b *ir.Builder, wanted []rune) {
 
 // multiply returns the product of two terms, contracted over shared labels that are not in
 // wanted.
-func multiply(b *ir.Builder, x, y term, wanted []rune) term {
+func multiply(b *ir.Builder, x, y labelled, wanted []rune) labelled {
 	var d DotAttrs
 	var batch, free []rune
 	for i, l := range x.labels {
@@ -267,7 +267,7 @@ func multiply(b *ir.Builder, x, y term, wanted []rune) term {
 			free = append(free, l)
 		}
 	}
-	out := term{DotGeneral(b, x.value, y.value, d), append(batch, free...)}
+	out := labelled{DotGeneral(b, x.value, y.value, d), append(batch, free...)}
 	out.sumOut(b, wanted)
 	return out
 }

@@ -235,7 +235,7 @@ var matrixCases = map[string]matrixCase{
 }
 
 // TestLinearAlgebraEqualsOthers holds functions of matrices and their first three
-// derivatives against JAX, by the plain meaning of each op and by its body.
+// derivatives against JAX, by the reference of each op and by its body.
 func TestLinearAlgebraEqualsOthers(t *testing.T) {
 	for name, c := range matrixCases {
 		t.Run(name, func(t *testing.T) {
@@ -251,7 +251,7 @@ func TestLinearAlgebraEqualsOthers(t *testing.T) {
 				b.Output("y", digestOf(b, c.build(b, in)))
 			}))(t)
 			for order, want := range c.want {
-				for form, g := range map[string]*ir.Graph{"meaning": g, "bodies": must(passes.Run(g, passes.Options{}))(t)} {
+				for form, g := range map[string]*ir.Graph{"reference": g, "bodies": must(passes.Run(g, passes.Options{}))(t)} {
 					out, err := evalHeld(g, inputs, ir.EvalOptions{})
 					if err != nil {
 						t.Fatal(err)

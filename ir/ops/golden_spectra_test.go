@@ -207,7 +207,7 @@ var spectraCases = map[string]struct {
 }
 
 // TestSpectraEqualOthers holds transforms and spectra against other systems, by the
-// plain meaning of each op and by its body.
+// reference of each op and by its body.
 func TestSpectraEqualOthers(t *testing.T) {
 	for name, c := range spectraCases {
 		t.Run(name, func(t *testing.T) {
@@ -228,7 +228,7 @@ func TestSpectraEqualOthers(t *testing.T) {
 				}
 				b.Output("y", digestOf(b, y))
 			}))(t)
-			for form, g := range map[string]*ir.Graph{"meaning": g, "bodies": must(passes.Run(g, passes.Options{}))(t)} {
+			for form, g := range map[string]*ir.Graph{"reference": g, "bodies": must(passes.Run(g, passes.Options{}))(t)} {
 				out, err := evalHeld(g, inputs, ir.EvalOptions{})
 				if err != nil {
 					t.Fatal(err)

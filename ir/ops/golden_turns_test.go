@@ -43,7 +43,7 @@ var triangles = map[string]struct {
 	"zero": {[]int{2, 3}, 0, []float64{0, 0, 0, 0, 0, 0}, []float64{0, 0}},
 }
 
-// TestReflectionsEqualLAPACK holds reflections against geqrf, by the plain meaning of
+// TestReflectionsEqualLAPACK holds reflections against geqrf, by the reference of
 // the op and by its body.
 func TestReflectionsEqualLAPACK(t *testing.T) {
 	for name, c := range triangles {
@@ -107,13 +107,13 @@ func scaledPattern(dims []int, factor float64) *ir.Array {
 	return x
 }
 
-// bothForms evaluates a function of a matrix by the plain meaning of its ops and by
+// bothForms evaluates a function of a matrix by the reference of its ops and by
 // their bodies.
 func bothForms(t *testing.T, x *ir.Array, f func(b *ir.Builder, x ir.Value)) map[string][]*ir.Array {
 	t.Helper()
 	g := must(ir.Build("f", func(b *ir.Builder) { f(b, b.Input("x", x.DType, ir.Dims(x.Dims...)...)) }))(t)
 	out := map[string][]*ir.Array{}
-	for form, g := range map[string]*ir.Graph{"meaning": g, "bodies": must(passes.Run(g, passes.Options{}))(t)} {
+	for form, g := range map[string]*ir.Graph{"reference": g, "bodies": must(passes.Run(g, passes.Options{}))(t)} {
 		y, err := evalHeld(g, map[string]*ir.Array{"x": x}, ir.EvalOptions{})
 		if err != nil {
 			t.Fatal(err)

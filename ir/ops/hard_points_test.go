@@ -9,7 +9,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// TestFunctionsAtHardPoints holds the plain meaning of elementwise functions and their
+// TestFunctionsAtHardPoints holds the reference of elementwise functions and their
 // expressions to the error bounds of the package's documentation.
 func TestFunctionsAtHardPoints(t *testing.T) {
 	for _, d := range []ir.DType{ir.F32, ir.F64} {
@@ -23,7 +23,7 @@ func TestFunctionsAtHardPoints(t *testing.T) {
 				t.Fatal(err)
 			}
 			body := must(passes.Run(g, passes.Options{}))(t)
-			for way, g := range map[string]*ir.Graph{"meaning": g, "body": body} {
+			for way, g := range map[string]*ir.Graph{"reference": g, "body": body} {
 				out, err := ir.Eval(g, irtest.SampleInputs(c.Sample), ir.EvalOptions{})
 				if err != nil {
 					t.Fatal(err)

@@ -110,7 +110,7 @@ func (l *libraryWriter) cholesky() {
 	l.factors = l.scratch(l.d, l.batch, l.rows, l.rows)
 	l.symmetric()
 	l.call(routine.CholeskyFactor)
-	l.turned("factor", l.factors, l.result(0), func(k *libraryKernel, row, col, x scalar.Expr) scalar.Expr {
+	l.transposed("factor", l.factors, l.result(0), func(k *libraryKernel, row, col, x scalar.Expr) scalar.Expr {
 		size := l.rows * l.rows
 		last := k.get(k.from, plus(times(k.matrix, size), size-1))
 		good := scalar.And(k.succeeded(l.codes), scalar.Gt(last, k.number(0)))
@@ -122,10 +122,10 @@ func (l *libraryWriter) cholesky() {
 // element of the diagonal.
 func (l *libraryWriter) byColumns(op routine.FactorOp, d ir.DType) operandOf {
 	l.factors = l.scratch(l.d, l.batch, l.cols, l.rows)
-	l.turned("columns", l.operand(), l.factors, nil)
+	l.transposed("columns", l.operand(), l.factors, nil)
 	others := l.scratch(d, l.batch, min(l.rows, l.cols))
 	l.call(op, others)
-	l.turned("rows", l.factors, l.result(0), nil)
+	l.transposed("rows", l.factors, l.result(0), nil)
 	return others
 }
 
@@ -148,7 +148,7 @@ func (l *libraryWriter) eigh() {
 	l.copied(values, l.result(0), func(k *libraryKernel, x scalar.Expr) scalar.Expr {
 		return scalar.Select(k.succeeded(l.codes), x, k.number(math.NaN()))
 	})
-	l.turned("vectors", l.factors, l.result(1), func(k *libraryKernel, row, col, x scalar.Expr) scalar.Expr {
+	l.transposed("vectors", l.factors, l.result(1), func(k *libraryKernel, row, col, x scalar.Expr) scalar.Expr {
 		return scalar.Mul(x, k.get(k.add(signs, loop.Read), scalar.Add(times(k.matrix, l.rows), col)))
 	})
 }
@@ -190,30 +190,30 @@ func (l *libraryWriter) finish(k *libraryKernel) {
 	l.algorithm.Launches = append(l.algorithm.Launches, k.algorithm().Launches...)
 }
 
-// turnedTile is the size of a tile of a transpose. A thread has every eighth row of it. One more column in
+// transposeTile is the size of a tile of a transpose. A thread has every eighth row of it. One more column in
 // workgroup memory avoids bank conflicts.
-const turnedTile, turnedThreads = 32, 8
+const transposeTile, transposeThreads = 32, 8
 
-// turned adds a kernel that stores value(row, col, x) for the elements x of the transposes of matrices, or x where
+// transposed adds a kernel that stores value(row, col, x) for the elements x of the transposes of matrices, or x where
 // value is nil.
-func (l *libraryWriter) turned(name string, from, to operandOf, value func(k *libraryKernel, row, col, x scalar.Expr) scalar.Expr) {
+func (l *libraryWriter) transposed(name string, from, to operandOf, value func(k *libraryKernel, row, col, x scalar.Expr) scalar.Expr) {
 	rows, _ := to.Shape[to.Shape.Rank()-2].Const()
 	cols, _ := to.Shape[to.Shape.Rank()-1].Const()
-	across, down := (cols+turnedTile-1)/turnedTile, (rows+turnedTile-1)/turnedTile
-	k := l.kernel(name, from, to, [2]int{turnedTile, turnedThreads}, [2]int{across, down})
-	tile := k.shared("tile", l.d, turnedTile*(turnedTile+1))
-	x, y := loop.LocalID(0, turnedTile), loop.LocalID(1, turnedThreads)
-	firstCol, firstRow := times(loop.GroupID(0, across), turnedTile), times(loop.GroupID(1, down), turnedTile)
+	across, down := (cols+transposeTile-1)/transposeTile, (rows+transposeTile-1)/transposeTile
+	k := l.kernel(name, from, to, [2]int{transposeTile, transposeThreads}, [2]int{across, down})
+	tile := k.shared("tile", l.d, transposeTile*(transposeTile+1))
+	x, y := loop.LocalID(0, transposeTile), loop.LocalID(1, transposeThreads)
+	firstCol, firstRow := times(loop.GroupID(0, across), transposeTile), times(loop.GroupID(1, down), transposeTile)
 	start := times(k.matrix, rows*cols)
 	each := func(f func(line scalar.Expr)) {
-		for i := 0; i < turnedTile; i += turnedThreads {
+		for i := 0; i < transposeTile; i += transposeThreads {
 			f(k.Let("line", plus(y, i)))
 		}
 	}
 	each(func(line scalar.Expr) {
 		col, row := k.Let("col", scalar.Add(firstCol, line)), k.Let("row", scalar.Add(firstRow, x))
 		k.When(inMatrix(row, col, rows, cols), func() {
-			k.Store(tile, scalar.Add(times(line, turnedTile+1), x), k.get(k.from, scalar.Add(start, scalar.Add(times(col, rows), row))))
+			k.Store(tile, scalar.Add(times(line, transposeTile+1), x), k.get(k.from, scalar.Add(start, scalar.Add(times(col, rows), row))))
 		})
 	})
 	k.Barrier()
@@ -223,8 +223,8 @@ func (l *libraryWriter) turned(name string, from, to operandOf, value func(k *li
 	each(func(line scalar.Expr) {
 		col, row := k.Let("col", scalar.Add(firstCol, x)), k.Let("row", scalar.Add(firstRow, line))
 		k.When(inMatrix(row, col, rows, cols), func() {
-			turned := k.get(tile, scalar.Add(times(x, turnedTile+1), line))
-			k.Store(k.to, scalar.Add(start, scalar.Add(times(row, cols), col)), value(k, row, col, turned))
+			transposed := k.get(tile, scalar.Add(times(x, transposeTile+1), line))
+			k.Store(k.to, scalar.Add(start, scalar.Add(times(row, cols), col)), value(k, row, col, transposed))
 		})
 	})
 	l.finish(k)
@@ -232,7 +232,7 @@ func (l *libraryWriter) turned(name string, from, to operandOf, value func(k *li
 
 // symmetric adds a kernel that stores the symmetric part of the operand in factors.
 func (l *libraryWriter) symmetric() {
-	l.turned("symmetric", l.operand(), l.factors, func(k *libraryKernel, row, col, x scalar.Expr) scalar.Expr {
+	l.transposed("symmetric", l.operand(), l.factors, func(k *libraryKernel, row, col, x scalar.Expr) scalar.Expr {
 		at := scalar.Add(times(scalar.Add(times(k.matrix, l.rows), row), l.rows), col)
 		return scalar.Mul(scalar.Add(k.get(k.from, at), x), k.number(0.5))
 	})

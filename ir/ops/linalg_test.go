@@ -11,7 +11,7 @@ import (
 )
 
 // TestDegenerateMatrices checks the documented results where a factorisation is not
-// unique or does not exist, by the plain meaning and by the bodies.
+// unique or does not exist, by the reference and by the bodies.
 func TestDegenerateMatrices(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)
 	square := func(x ...float64) *ir.Array {
@@ -78,7 +78,7 @@ func TestDegenerateMatrices(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			for form, g := range map[string]*ir.Graph{"meaning": g, "bodies": must(passes.Run(g, passes.Options{}))(t)} {
+			for form, g := range map[string]*ir.Graph{"reference": g, "bodies": must(passes.Run(g, passes.Options{}))(t)} {
 				out, err := evalHeld(g, map[string]*ir.Array{"x": c.x}, ir.EvalOptions{})
 				if err != nil {
 					t.Fatal(err)
@@ -175,7 +175,7 @@ func TestFactorsOfSubnormalColumns(t *testing.T) {
 }
 
 // TestTallPanels factors a matrix whose panels are factored by narrower ones, by the body,
-// as the plain meaning does. The diagonal from upper right to lower left dominates.
+// as the reference does. The diagonal from upper right to lower left dominates.
 func TestTallPanels(t *testing.T) {
 	const n = 520
 	x := ir.NewArray(ir.F64, n, n)

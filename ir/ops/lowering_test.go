@@ -37,7 +37,7 @@ func TestLoweringsEqualReference(t *testing.T) {
 			}
 			for i := range want {
 				if at, ok := firstDifference(want[i], got[i], tolerance(want[i].DType)); !ok {
-					t.Errorf("%s: result %d differs at element %d: lowering %v, meaning %v",
+					t.Errorf("%s: result %d differs at element %d: lowering %v, reference %v",
 						name, i, at, text(got[i], at), text(want[i], at))
 				}
 			}

@@ -23,7 +23,7 @@ const maxSampleElements = 2000
 
 // TestEveryOpByTypeShapeAndValue evaluates variants of the samples of every op: floats of
 // each type, edges of shapes, special values. What a lowering or a body gives for them is
-// what the plain meaning gives. For what no variant is accepted of, the op has a reason:
+// what the reference gives. For what no variant is accepted of, the op has a reason:
 // its own refusal, listed in testdata/matrix.txt.
 func TestEveryOpByTypeShapeAndValue(t *testing.T) {
 	var table strings.Builder
@@ -148,7 +148,7 @@ func checkVariant(t *testing.T, d *ir.Def, v irtest.Variant) error {
 		if !got[i].Type().Equal(n.Types()[i]) {
 			t.Errorf("%s, %s of %s: result %d by %s is %s, not %s", d.Op, v.Kind, v.Name, i, how, got[i].Type(), n.Types()[i])
 		} else if at, ok := firstDifference(want[i], got[i], max(v.Tol, tolerance(want[i].DType))); !ok && !nearZero(want[i], got[i], at) {
-			t.Errorf("%s, %s of %s: result %d at %d: by %s %v, meaning %v", d.Op, v.Kind, v.Name, i, at, how, text(got[i], at), text(want[i], at))
+			t.Errorf("%s, %s of %s: result %d at %d: by %s %v, reference %v", d.Op, v.Kind, v.Name, i, at, how, text(got[i], at), text(want[i], at))
 		}
 	}
 	return nil

@@ -14,7 +14,7 @@ import (
 
 // TestANaNInAMatrixIsInItsResults puts a NaN at either end of the matrix that is factorised: results
 // have one too, and those of the other matrices of a batch are as without it, by the plain
-// meaning and by the body.
+// reference and by the body.
 func TestANaNInAMatrixIsInItsResults(t *testing.T) {
 	for _, op := range sensitive {
 		d, _ := ir.Lookup(op)
@@ -39,7 +39,7 @@ func TestANaNInAMatrixIsInItsResults(t *testing.T) {
 	}
 }
 
-// bothWays returns the results of a sample by the meaning of the op and by its body.
+// bothWays returns the results of a sample by the reference of the op and by its body.
 func bothWays(t *testing.T, op ir.Op, s ir.Sample) [2][]*ir.Array {
 	t.Helper()
 	g, _, err := irtest.SampleGraph(op, s)

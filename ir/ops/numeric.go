@@ -339,8 +339,8 @@ func defineFma() {
 	defineElementwise(elementwise{
 		op: OpFma, doc: "x·y + z, fused if the device has such an instruction; the rounding of the product depends on the device.",
 		operands: []string{"x", "y", "z"}, types: floats,
-		meaning: meaning{float: func(x []float64) float64 { return math.FMA(x[0], x[1], x[2]) }},
-		scalar:  func(x []scalar.Expr) scalar.Expr { return scalar.Fma(x[0], x[1], x[2]) },
+		reference: scalarReference{float: func(x []float64) float64 { return math.FMA(x[0], x[1], x[2]) }},
+		scalar:    func(x []scalar.Expr) scalar.Expr { return scalar.Fma(x[0], x[1], x[2]) },
 		jvp: func(b *ir.Builder, _ *ir.Node, in, _, t []ir.Value) []ir.Value {
 			product := addTangents(b, scale(b, t[0], in[1]), scale(b, t[1], in[0]))
 			return []ir.Value{addTangents(b, product, t[2])}

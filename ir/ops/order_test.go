@@ -8,7 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestSortsScattersAndScans holds meanings against numbers that
+// TestSortsScattersAndScans holds references against numbers that
 // are worked out by hand.
 func TestSortsScattersAndScans(t *testing.T) {
 	nan, inf := math.NaN(), math.Inf(1)

@@ -29,7 +29,7 @@ func definePow() {
 	defineBinary(binary{
 		op: OpPow, doc: "x to the power y: 1 for y = 0 and any x, NaN for a negative x unless y is an integer. The derivative by y at 0^0 is 0. " +
 			"Where x is 0 and y below 1 the derivative by x is infinite, and that of it by y NaN, as in JAX; by y first it is −∞.",
-		types: floats, scalar: scalar.Pow, meaning: meaning{float: float2(elementary.Pow)},
+		types: floats, scalar: scalar.Pow, reference: scalarReference{float: float2(elementary.Pow)},
 		slopes: [2]slope2{powByBase, powByExponent},
 	})
 }
@@ -54,7 +54,7 @@ func defineRoots() {
 	defineUnary(unary{
 		op: OpRsqrt, doc: "1 / √x: infinite at 0, NaN below.",
 		types: floats, scalar: scalar.Rsqrt,
-		meaning: meaning{float: func(x []float64) float64 { return 1 / math.Sqrt(x[0]) }},
+		reference: scalarReference{float: func(x []float64) float64 { return 1 / math.Sqrt(x[0]) }},
 		slope: func(b *ir.Builder, _, y ir.Value) ir.Value {
 			return Mul(b, ConstLike(b, y, -0.5), Mul(b, y, Mul(b, y, y)))
 		},
@@ -111,7 +111,7 @@ func init() {
 		})
 	defineUnary(unary{
 		op: OpExp2, doc: "2 to the power x.",
-		types: floats, meaning: meaning{float: float1(math.Exp2)},
+		types: floats, reference: scalarReference{float: float1(math.Exp2)},
 		scalar: widened(func(x scalar.Expr) scalar.Expr { return scalar.Pow(scalar.ConstF(x.Type, 2), x) }),
 		slope:  func(b *ir.Builder, _, y ir.Value) ir.Value { return Mul(b, y, ConstLike(b, y, math.Ln2)) },
 	})
@@ -125,7 +125,7 @@ func init() {
 		{OpLog10, "The logarithm of x to base 10: −∞ at 0, NaN below.", 1 / math.Ln10, elementary.Log10},
 	} {
 		defineUnary(unary{
-			op: l.op, doc: l.doc, types: floats, meaning: meaning{float: float1(l.float)},
+			op: l.op, doc: l.doc, types: floats, reference: scalarReference{float: float1(l.float)},
 			scalar: widened(func(x scalar.Expr) scalar.Expr {
 				return scalar.Mul(scalar.Log(x), scalar.ConstF(x.Type, l.inverse))
 			}),

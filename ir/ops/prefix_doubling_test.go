@@ -38,7 +38,7 @@ func TestScansByPrefixDoublingEqualReference(t *testing.T) {
 		}
 		for i := range want {
 			if at, ok := firstDifference(want[i], got[i], tolerance(want[i].DType)); !ok {
-				t.Errorf("%s, %s: result %d differs at element %d: apart %v, meaning %v", d.Op, s.Name, i, at, text(got[i], at), text(want[i], at))
+				t.Errorf("%s, %s: result %d differs at element %d: apart %v, reference %v", d.Op, s.Name, i, at, text(got[i], at), text(want[i], at))
 			}
 		}
 	})

@@ -23,7 +23,7 @@ type reduction struct {
 	op        ir.Op
 	doc       string
 	types     domain
-	meaning   meaning // the binary operator
+	reference scalarReference // the binary operator
 	identity  func(d ir.DType) scalar.Expr
 	combine   func(x, y scalar.Expr) scalar.Expr
 	jvp       jvpRule
@@ -38,11 +38,11 @@ func keptAxes(n *ir.Node) []int { return permute.Others(n.Input(0).Rank(), axesO
 func init() {
 	defineReduce(reduction{
 		op: OpReduceSum, types: numbers,
-		doc:      "The sum of the elements along some axes, 0 for no elements. f16 and bf16 accumulate in f32; integers wrap.",
-		meaning:  addition,
-		identity: func(d ir.DType) scalar.Expr { return scalar.Const(d, 0) },
-		combine:  scalar.Add,
-		jvp:      linearJVP,
+		doc:       "The sum of the elements along some axes, 0 for no elements. f16 and bf16 accumulate in f32; integers wrap.",
+		reference: addition,
+		identity:  func(d ir.DType) scalar.Expr { return scalar.Const(d, 0) },
+		combine:   scalar.Add,
+		jvp:       linearJVP,
 		transpose: transposeEach(func(b *ir.Builder, n *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {
 			return BroadcastInDim(b, ct, n.Input(0).Shape(), keptAxes(n))
 		}),
@@ -51,10 +51,10 @@ func init() {
 		op: OpReduceProd, types: numbers,
 		doc: "The product of the elements along some axes, 1 for no elements. f16 and bf16 accumulate in f32; integers wrap. " +
 			"The derivative of every order is exact with any number of zeros; it takes n² multiplications for n elements.",
-		meaning:  multiplication,
-		identity: func(d ir.DType) scalar.Expr { return scalar.Const(d, 1) },
-		combine:  scalar.Mul,
-		jvp:      jvpProduct,
+		reference: multiplication,
+		identity:  func(d ir.DType) scalar.Expr { return scalar.Const(d, 1) },
+		combine:   scalar.Mul,
+		jvp:       jvpProduct,
 	})
 	defineReduce(extremum(OpReduceMax, "largest", "−∞", -1, scalar.Max, larger))
 	defineReduce(extremum(OpReduceMin, "smallest", "∞", 1, scalar.Min, smaller))
@@ -65,7 +65,7 @@ func extremum(op ir.Op, what, empty string, sign int, combine func(x, y scalar.E
 		op: op, types: reals,
 		doc: "The " + what + " element along some axes, NaN if one is NaN; of none it is " + empty +
 			" for floats and the limit of the range for integers. Tied elements share the derivative equally.",
-		meaning: meaning{
+		reference: scalarReference{
 			float: float2(float),
 			integer: func(d ir.DType, x []int64) int64 {
 				if compareInts(d, x[0], x[1])*sign < 0 {
@@ -117,11 +117,11 @@ func (r reduction) eval(n *ir.Node, in []*ir.Array, out *ir.Array) {
 		to := offset(out.Dims, pick(pos, kept))
 		switch {
 		case out.F != nil:
-			out.F[to] = r.meaning.float([]float64{out.F[to], in[0].F[i]})
+			out.F[to] = r.reference.float([]float64{out.F[to], in[0].F[i]})
 		case out.C != nil:
-			out.C[to] = r.meaning.complex([]complex128{out.C[to], in[0].C[i]})
+			out.C[to] = r.reference.complex([]complex128{out.C[to], in[0].C[i]})
 		default:
-			out.I[to] = r.meaning.integer(out.DType, []int64{out.I[to], in[0].I[i]})
+			out.I[to] = r.reference.integer(out.DType, []int64{out.I[to], in[0].I[i]})
 		}
 	})
 }

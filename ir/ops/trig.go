@@ -46,7 +46,7 @@ func defineArcs() {
 	defineBinary(binary{
 		op: OpAtan2, doc: "The angle of the point (x, y) of the plane, in [−π, π]. The derivatives at the origin are 0.",
 		operands: []string{"y", "x"},
-		types:    floats, scalar: scalar.Atan2, meaning: meaning{float: float2(elementary.Atan2)},
+		types:    floats, scalar: scalar.Atan2, reference: scalarReference{float: float2(elementary.Atan2)},
 		slopes: [2]slope2{
 			func(b *ir.Builder, y, x, _ ir.Value) ir.Value { return overSquare(b, x, x, y) },
 			func(b *ir.Builder, y, x, _ ir.Value) ir.Value { return Neg(b, overSquare(b, y, x, y)) },

@@ -8,8 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// product is a product with a weight: the name of that, and which operand is the other one.
-type product struct {
+// weightProduct is a product with a weight: the name of that, and which operand is the other one.
+type weightProduct struct {
 	weight string
 	other  int
 }
@@ -61,7 +61,7 @@ func (q *Int8) find(skip func(name string) bool) {
 
 // productOf returns the product of a node with a weight, the port of that, and the axis of the port that has the
 // channels of the result, -1 for none.
-func productOf(n *ir.Node) (p product, port *ir.Node, axis int, ok bool) {
+func productOf(n *ir.Node) (p weightProduct, port *ir.Node, axis int, ok bool) {
 	if n.Op() != ops.OpDotGeneral && n.Op() != ops.OpConvGeneral || n.Types()[0].DType != ir.F32 {
 		return p, nil, -1, false
 	}
@@ -76,7 +76,7 @@ func productOf(n *ir.Node) (p product, port *ir.Node, axis int, ok bool) {
 		if other, _ := source(n.Input(1-i), -1); other != nil {
 			continue // known before any input is
 		}
-		return product{port.Attrs().(*ir.PortAttrs).Name, 1 - i}, port, axis, true
+		return weightProduct{port.Attrs().(*ir.PortAttrs).Name, 1 - i}, port, axis, true
 	}
 	return p, nil, -1, false
 }

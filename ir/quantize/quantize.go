@@ -36,7 +36,7 @@ type Options struct {
 // Int8 rounds the products of a graph.
 type Int8 struct {
 	g        *ir.Graph
-	products map[*ir.Node]product
+	products map[*ir.Node]weightProduct
 	weights  map[string]int // the axis of the channels, by parameter; -1 for none
 	points   []ir.Value     // what weights are multiplied with
 	low      []float64      // of points
@@ -60,7 +60,7 @@ func New(g *ir.Graph, o Options) (*Int8, error) {
 	if err != nil {
 		return nil, err
 	}
-	q := &Int8{g: g, products: map[*ir.Node]product{}, weights: map[string]int{}}
+	q := &Int8{g: g, products: map[*ir.Node]weightProduct{}, weights: map[string]int{}}
 	q.find(o.Skip)
 	if len(q.products) == 0 {
 		return nil, ir.Errorf(ir.ErrUnsupported, "graph %q has no product of f32 with a parameter that products alone read", g.Name())

@@ -10,7 +10,7 @@ type divisions struct{ *Simplifier }
 func (s divisions) division(n *Node) Expr {
 	a := n.Args[0]
 	d, ok := n.Args[1].IntConst()
-	r := s.span(a)
+	r := s.interval(a)
 	truncates := n.Op == OpDiv || n.Op == OpRem
 	if !ok || d <= 0 || !r.known || truncates && r.lo < 0 {
 		return n
@@ -76,13 +76,13 @@ func (s divisions) remainder(l linear, d int64, t dtype.DType) Expr {
 // divisible reports whether rest may replace l as a dividend: it must fit the type, and must not
 // make a nonnegative dividend possibly negative, which is more expensive to divide.
 func (s divisions) divisible(rest, l linear, t dtype.DType) bool {
-	r, old := s.spanLinear(rest), s.spanLinear(l)
+	r, old := s.intervalLinear(rest), s.intervalLinear(l)
 	return int64Range(t).contains(r) && (r.lo >= 0 || !old.known || old.lo < 0)
 }
 
 // constQuotient returns ⌊l/d⌋ if it is constant over the range of l.
 func (s divisions) constQuotient(l linear, d int64) (int64, bool) {
-	r := s.spanLinear(l)
+	r := s.intervalLinear(l)
 	if !r.known {
 		return 0, false
 	}
@@ -129,7 +129,7 @@ func (s divisions) remainderAtom(l linear, d int64, t dtype.DType) Expr {
 func (s divisions) divideNode(truncating, flooring Op, l linear, d int64, t dtype.DType) Expr {
 	a := s.emit(l, t)
 	op := flooring
-	if r := s.span(a); r.known && r.lo >= 0 && !isPowerOfTwo(d) {
+	if r := s.interval(a); r.known && r.lo >= 0 && !isPowerOfTwo(d) {
 		op = truncating
 	}
 	n := s.in.intern(New(op, a, ConstI(t, d)))
@@ -147,7 +147,7 @@ func (s divisions) soleDivision(l linear) (x *Node, m int64, op Op) {
 	switch n.Op {
 	case OpDiv, OpRem, OpFloorDiv, OpMod:
 		m, ok := n.Args[1].IntConst()
-		r := s.span(n.Args[0])
+		r := s.interval(n.Args[0])
 		floors := n.Op == OpFloorDiv || n.Op == OpMod || r.known && r.lo >= 0
 		if ok && m > 0 && floors {
 			return n.Args[0], m, n.Op

@@ -38,7 +38,7 @@ func (s *Simplifier) linearOf(n *Node) (linear, bool) {
 	if x, ok := n.IntConst(); ok {
 		return linear{c: x}, n.Type != dtype.U64 || x >= 0
 	}
-	if r := s.span(n); !r.known || r.wraps {
+	if r := s.interval(n); !r.known || r.wraps {
 		return linear{}, false
 	}
 	switch n.Op {
@@ -119,17 +119,17 @@ func compareHeads(a, b []term) int {
 	return compareNodes(a[0].atom, b[0].atom)
 }
 
-// spanLinear returns the range of a linear form.
-func (s *Simplifier) spanLinear(l linear) span {
+// intervalLinear returns the range of a linear form.
+func (s *Simplifier) intervalLinear(l linear) interval {
 	r := point(l.c)
 	for _, t := range l.terms {
-		a := s.span(t.atom)
+		a := s.interval(t.atom)
 		if !a.known {
-			return span{}
+			return interval{}
 		}
 		r = hull(add, r, hull(mul, a, point(t.coef)))
 		if !r.known {
-			return span{}
+			return interval{}
 		}
 	}
 	return r
@@ -138,7 +138,7 @@ func (s *Simplifier) spanLinear(l linear) span {
 // emit returns the canonical expression of type t for l: terms by decreasing coefficient, added or
 // subtracted, the constant last. Its value is that of l wrapped to t.
 func (s *Simplifier) emit(l linear, t dtype.DType) Expr {
-	l, r := s.recombine(l), s.spanLinear(l)
+	l, r := s.recombine(l), s.intervalLinear(l)
 	terms := slices.Clone(l.terms)
 	for i := range terms { // few: inserted one by one
 		for j := i; j > 0 && compareCoefs(terms[j-1], terms[j]) > 0; j-- {
@@ -159,8 +159,8 @@ func (s *Simplifier) emit(l linear, t dtype.DType) Expr {
 	e = s.in.intern(e)
 	f := s.fact(e)
 	f.simple, f.sum, f.summed = e, l, true
-	if old := s.span(e); int64Range(t).contains(r) && !(old.known && r.contains(old)) {
-		f.span, f.ranged = r, true
+	if old := s.interval(e); int64Range(t).contains(r) && !(old.known && r.contains(old)) {
+		f.interval, f.ranged = r, true
 	}
 	return e
 }
@@ -256,11 +256,11 @@ func (s *Simplifier) quotientOf(l linear, rem term) (at int, x *Node) {
 // congruent reports whether x and y have the same remainder by n. Truncated remainders of different
 // numbers must not be negative.
 func (s *Simplifier) congruent(x, y *Node, n int64, truncates bool) bool {
-	if xs, ys := s.span(x), s.span(y); truncates && !(xs.known && ys.known && xs.lo >= 0 && ys.lo >= 0) {
+	if xs, ys := s.interval(x), s.interval(y); truncates && !(xs.known && ys.known && xs.lo >= 0 && ys.lo >= 0) {
 		return false
 	}
-	apart, ok := combine(s.linear(x), s.linear(y), -1)
-	return ok && apart.c%n == 0 && !slices.ContainsFunc(apart.terms, func(t term) bool { return t.coef%n != 0 })
+	difference, ok := combine(s.linear(x), s.linear(y), -1)
+	return ok && difference.c%n == 0 && !slices.ContainsFunc(difference.terms, func(t term) bool { return t.coef%n != 0 })
 }
 
 // without returns l without its terms i and j.

@@ -62,7 +62,7 @@ func (s *Simplifier) BindShared(prefix string, roots ...Expr) WithLocals {
 
 // variable returns a variable for the interned node n.
 func (s *Simplifier) variable(name string, n *Node) Expr {
-	if r := s.span(n); r.known && n.Type.IsInteger() && r != fullRange(n.Type) {
+	if r := s.interval(n); r.known && n.Type.IsInteger() && r != fullRange(n.Type) {
 		return NewVar(name, n.Type, r.lo, r.hi)
 	}
 	return FreeVar(name, n.Type)

@@ -43,12 +43,12 @@ func (s *Simplifier) Simplify(e Expr) Expr {
 
 // fact is the known facts about a node.
 type fact struct {
-	simple Expr // the simplified form, nil until it is known
-	span   span
-	sum    linear
-	ranged bool   // span is valid
-	summed bool   // sum is valid
-	hash   uint32 // of its structure
+	simple   Expr // the simplified form, nil until it is known
+	interval interval
+	sum      linear
+	ranged   bool   // interval is valid
+	summed   bool   // sum is valid
+	hash     uint32 // of its structure
 }
 
 // fact returns the facts of the interned node n.
@@ -122,7 +122,7 @@ func (s *Simplifier) finish(e Expr) Expr {
 // rules applies the rules for the operation of n, whose operands are simplified, and returns a
 // simplified node.
 func (s *Simplifier) rules(n *Node) Expr {
-	if r := s.span(n); r.isPoint() && n.Op != OpConst && n.Op != OpCheck {
+	if r := s.interval(n); r.isPoint() && n.Op != OpConst && n.Op != OpCheck {
 		return s.in.intern(constant(n.Type, Value{I: r.lo}))
 	}
 	switch {
@@ -172,8 +172,8 @@ func (s *Simplifier) selection(n *Node) Expr {
 }
 
 // rangeUnder returns the range of an integer under a condition that compares it with constants.
-func (s *Simplifier) rangeUnder(cond, x Expr) span {
-	r := s.span(x)
+func (s *Simplifier) rangeUnder(cond, x Expr) interval {
+	r := s.interval(x)
 	switch {
 	case cond.Op == OpAnd:
 		a, b := s.rangeUnder(cond.Args[0], x), s.rangeUnder(cond.Args[1], x)
@@ -223,7 +223,7 @@ func (s *Simplifier) comparison(n *Node) Expr {
 func (s *Simplifier) decide(n *Node) (result, ok bool) {
 	a, b := n.Args[0], n.Args[1]
 	d, fits := combine(s.linear(a), s.linear(b), -1)
-	r := s.spanLinear(d)
+	r := s.intervalLinear(d)
 	if !fits || !r.known {
 		return false, false
 	}
@@ -240,7 +240,7 @@ func (s *Simplifier) decide(n *Node) (result, ok bool) {
 // conversion removes a conversion to an integer type that holds the value, and back.
 func (s *Simplifier) conversion(n *Node) Expr {
 	a := n.Args[0]
-	if a.Op == OpConvert && a.Args[0].Type == n.Type && int64Range(a.Type).contains(s.span(a.Args[0])) {
+	if a.Op == OpConvert && a.Args[0].Type == n.Type && int64Range(a.Type).contains(s.interval(a.Args[0])) {
 		return a.Args[0]
 	}
 	return n
@@ -250,7 +250,7 @@ func (s *Simplifier) conversion(n *Node) Expr {
 func (s *Simplifier) integer(n *Node) Expr {
 	switch n.Op {
 	case OpNeg, OpAdd, OpSub, OpMul, OpShl:
-		if r := s.span(n); r.wraps || !r.known {
+		if r := s.interval(n); r.wraps || !r.known {
 			return s.wrapping(n)
 		}
 		if l := s.linear(n); len(l.terms) != 1 || l.terms[0].atom != n {
@@ -273,7 +273,7 @@ func (s *Simplifier) integer(n *Node) Expr {
 		x, lo, hi := n.Args[0], n.Args[1], n.Args[2]
 		return s.node(OpMin, s.node(OpMax, x, lo), hi)
 	case OpAbs:
-		switch r := s.span(n.Args[0]); {
+		switch r := s.interval(n.Args[0]); {
 		case r.known && r.lo >= 0:
 			return n.Args[0]
 		case r.known && r.hi <= 0:

@@ -39,9 +39,9 @@ func (s *Simplifier) mayOverflow(n *Node) bool {
 	}
 	switch n.Op {
 	case OpAdd, OpSub, OpMul, OpNeg, OpAbs:
-		return s.span(n).wraps
+		return s.interval(n).wraps
 	case OpShl:
-		return s.span(n).wraps || s.span(n.Args[0]).lo < 0
+		return s.interval(n).wraps || s.interval(n.Args[0]).lo < 0
 	}
 	return false
 }

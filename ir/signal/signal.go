@@ -130,8 +130,8 @@ func (t *cosines) times(x ir.Value, factor func(k int) float64) ir.Value {
 	return ops.Mul(t.Builder, x, ops.Literal(t.Builder, ir.Floats(x.DType(), f)))
 }
 
-// turned multiplies complex elements by e^(i·angle).
-func (t *cosines) turned(re, im ir.Value, angle func(k int) float64) (outRe, outIm ir.Value) {
+// rotated multiplies complex elements by e^(i·angle).
+func (t *cosines) rotated(re, im ir.Value, angle func(k int) float64) (outRe, outIm ir.Value) {
 	b := t.Builder
 	cos := func(x ir.Value) ir.Value { return t.times(x, func(k int) float64 { return math.Cos(angle(k)) }) }
 	sin := func(x ir.Value) ir.Value { return t.times(x, func(k int) float64 { return math.Sin(angle(k)) }) }
@@ -158,21 +158,21 @@ func (t *cosines) unscaled(x ir.Value, kind int) ir.Value {
 		return part(re, 0, t.n)
 	case 2:
 		re, im := ops.DFT(b, t.interleaved(x), ir.Value{}, false)
-		re, _ = t.turned(re, im, func(k int) float64 { return -math.Pi * float64(k) / (2 * n) })
+		re, _ = t.rotated(re, im, func(k int) float64 { return -math.Pi * float64(k) / (2 * n) })
 		return double(re)
 	case 3: // the steps of type 2, backwards
-		re, im := t.turned(x, t.mirrored(x), func(k int) float64 { return math.Pi * float64(k) / (2 * n) })
+		re, im := t.rotated(x, t.mirrored(x), func(k int) float64 { return math.Pi * float64(k) / (2 * n) })
 		re, _ = ops.DFT(b, re, im, true)
 		return t.separated(re)
 	}
-	re, im := t.turned(x, ir.Value{}, func(j int) float64 { return -math.Pi * float64(2*j+1) / (4 * n) })
+	re, im := t.rotated(x, ir.Value{}, func(j int) float64 { return -math.Pi * float64(2*j+1) / (4 * n) })
 	longer := func(x ir.Value) ir.Value {
 		low, high := make([]int, x.Rank()), make([]int, x.Rank())
 		high[x.Rank()-1] = t.n
 		return ops.Pad(b, x, ops.Zeros(b, x.DType()), low, high, nil)
 	}
 	re, im = ops.DFT(b, longer(re), longer(im), false)
-	re, _ = t.turned(part(re, 0, t.n), part(im, 0, t.n), func(k int) float64 { return -math.Pi * float64(k) / (2 * n) })
+	re, _ = t.rotated(part(re, 0, t.n), part(im, 0, t.n), func(k int) float64 { return -math.Pi * float64(k) / (2 * n) })
 	return double(re)
 }
 

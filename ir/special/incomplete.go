@@ -138,14 +138,14 @@ func betaOf(b *ir.Builder, a, c, x ir.Value, parameters int) dual {
 	edge := where(b, known, ops.Select(b, certain, one, zero), math.NaN())
 	a, c, at := where(b, inside, a, 1), where(b, inside, c, 1), where(b, inside, x, 0.5)
 	rest := ops.Sub(b, one, at)
-	turned := ops.Gt(b, ops.Mul(b, at, plus(b, ops.Add(b, a, c), 2)), plus(b, a, 1))
+	swapped := ops.Gt(b, ops.Mul(b, at, plus(b, ops.Add(b, a, c), 2)), plus(b, a, 1))
 	swap := func(x, y ir.Value) (ir.Value, ir.Value) {
-		return ops.Select(b, turned, y, x), ops.Select(b, turned, x, y)
+		return ops.Select(b, swapped, y, x), ops.Select(b, swapped, x, y)
 	}
 	p, q := swap(a, c)
 	low, high := swap(at, rest)
 	logs := [2]ir.Value{ops.Log(b, low), ops.Log(b, high)}
-	logs[1] = ops.Select(b, turned, logs[1], ops.Log1p(b, ops.Neg(b, low)))
+	logs[1] = ops.Select(b, swapped, logs[1], ops.Log1p(b, ops.Neg(b, low)))
 	front := constant(b, ops.Exp(b, ops.Sub(b, ops.Add(b, ops.Mul(b, p, logs[0]), ops.Mul(b, q, logs[1])), LogBeta(b, p, q))), parameters)
 	for i := range parameters {
 		of := [2]ir.Value{p, q}[i]
@@ -157,7 +157,7 @@ func betaOf(b *ir.Builder, a, c, x ir.Value, parameters int) dual {
 	if parameters == 2 {
 		other.d[0], other.d[1] = other.d[1], other.d[0]
 	}
-	return choose(b, inside, choose(b, turned, other, y), constant(b, edge, parameters))
+	return choose(b, inside, choose(b, swapped, other, y), constant(b, edge, parameters))
 }
 
 // betaFraction returns the continued fraction 1/(1 + d₁/(1 + d₂/(1 + …))).

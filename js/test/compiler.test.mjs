@@ -610,7 +610,7 @@ test('each optimizer and schedule that an error lists makes a step', () => {
   }
 });
 
-test('an error of an op tells op and operands', () => {
+test('an error of an op names op and operands', () => {
   assert.throws(() => graph('bad', (b) => b.input('x', 'f32', [2]).add(b.input('y', 'f32', [3]))), (error) => {
     assert.deepEqual([error.place.op, error.place.operands], ['add', ['f32[2]', 'f32[3]']]);
     return true;

@@ -18,7 +18,7 @@ const params = { w1: elements(2, 15), b1: elements(3, 5), w2: elements(4, 15), b
 
 before(() => init());
 
-test('without WebGPU training is on the CPU, with the losses of the meaning, and tells why', async () => {
+test('without WebGPU training is on the CPU, with the losses of the reference, and reports why', async () => {
   const losses = [], schedule = { kind: 'constant', rate: 0.125 };
   const trainer = await train(parseGraph(want.text), { optimizer: { kind: 'adam' }, schedule, params });
   await trainer.run({ steps: want.losses.length, batches: () => inputs, every: 4, onProgress: (p) => losses.push(...p.losses) });

@@ -140,7 +140,7 @@ test('what WebAssembly kernels lack is refused with its place', async () => {
   await assert.rejects(program({ entries: { error } }, { on: 'cpu' }), { kind: 'unsupported', message: /erf of f64/ });
 });
 
-test('a browser without vectors is told so', async (t) => {
+test('a browser without vectors gets an error that says so', async (t) => {
   const plan = await compile({ entries: { run: floats(3) }, target: 'wasm' });
   t.mock.method(WebAssembly, 'validate', () => false);
   await assert.rejects(openProgram(plan), { name: 'RlxError', kind: 'device', message: /SIMD/ });

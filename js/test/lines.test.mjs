@@ -50,7 +50,7 @@ test('the lines of the package are short', () => {
   }
 });
 
-test('source maps tell where the code is from', () => {
+test('source maps say where the code is from', () => {
   for (const name of readdirSync(dist).filter((file) => file.endsWith('.js.map') && !file.startsWith('wasm_exec'))) {
     const payload = JSON.parse(readFileSync(new URL(name, dist), 'utf8')), found = new SourceMap(payload);
     const lines = readFileSync(new URL(name.slice(0, -4), dist), 'utf8').split('\n');

@@ -414,7 +414,7 @@ test('a device that was given outlives its program', async (t) => {
   assert.deepEqual([...await second.read('w')], [0.5, 1, 1.5]);
 });
 
-test('a device lost in the middle rejects what is under way and tells the steps', async () => {
+test('a device lost in the middle rejects what is under way and reports the steps', async () => {
   const device = await newDevice();
   const program = await openProgram(linearPlan(), { device });
   await program.run('init');

@@ -125,7 +125,7 @@ test('trainers that share a history take turns, and do not count each other\'s s
   assert.deepEqual([seen.one.length, seen.two.length, one.steps, two.steps], [6, 6, 6, 6]);
 });
 
-test('a loss that is no number stops it where that is wanted, and tells the step', async (t) => {
+test('a loss that is no number stops it where that is wanted, and reports the step', async (t) => {
   const trainer = await train(t, { history }), run = (stopOnNaN) => trainer.run({
     steps: 40, batches: batch, inputs: (i) => ({ rate: i === 5 ? NaN : 0.1 }), every: 4, stopOnNaN,
   });

@@ -49,9 +49,9 @@ func NaN(t *testing.T, b native.Backend) {
 		if len(samples) == 0 {
 			continue
 		}
-		all, meanings := runSamples(t, b, c.Op, samples)
+		all, references := runSamples(t, b, c.Op, samples)
 		for i, got := range all {
-			want := meanings[i]
+			want := references[i]
 			switch {
 			case c.ByDevice && countNaN(want) > 0 && countNaN(got) == 0:
 				t.Errorf("%s %s: no result is NaN", c.Op, samples[i].Name)
@@ -81,11 +81,11 @@ func runSamples(t *testing.T, b native.Backend, op ir.Op, samples []ir.Sample) (
 			entries = append(entries, ir.Entry{Name: entryOf[key], Graph: g})
 		}
 		names[i] = entryOf[key]
-		meaning, err := ir.Eval(g, irtest.SampleInputs(s), ir.EvalOptions{})
+		reference, err := ir.Eval(g, irtest.SampleInputs(s), ir.EvalOptions{})
 		if err != nil {
 			t.Fatal(op, err)
 		}
-		want = append(want, meaning)
+		want = append(want, reference)
 	}
 	m, err := ir.NewModule("cases", entries...)
 	if err != nil {

@@ -84,7 +84,7 @@ func (c *compiler) cachedAttention(g *fusion.Group) error {
 	s.work = c.scratch(ir.F32, workers()*s.perWk)
 	s.parts = c.scratch(ir.F32, s.heads*s.tiles*s.maxSplits*tile*(s.width+2))
 	s.out = c.scratch(ir.F32, s.heads*s.rows*s.width)
-	s.env.spaces.grow(&contraction{m: cachedBlock, n: max(tile, s.width), k: max(cachedBlock, s.depth)})
+	s.env.spaces.grow(&matrixProduct{m: cachedBlock, n: max(tile, s.width), k: max(cachedBlock, s.depth)})
 	c.add(s)
 	return c.storeResult(g.Name(), *x.Out[0], s.out, func(value scalar.Expr) fusion.ElementStore { return x.Store(0, value) })
 }

@@ -21,7 +21,7 @@ type channelFactor struct {
 // channelFactors returns the factors of a contraction with the channels last, for a stencil. The few
 // columns of the groups of a convolution become channels, too: they fill too little of a vector. It returns
 // nil where a stencil does not apply, or would copy about as much as it multiplies.
-func channelFactors(c *compiler, k *fusion.Contract) []channelFactor {
+func channelFactors(c *compiler, k *fusion.ContractionCode) []channelFactor {
 	width, channels, m, n := jit.Width(), product(k.Batch), product(k.M), product(k.N)
 	few := n == 1 || len(k.N) == 1 && k.NAt[0].Op == scalar.OpVar && 4*n <= width
 	if !few || len(k.Batch) == 0 || !fitsStencil(m, product(k.K), channels*n) || k.Sum.Type != ir.F32 {

@@ -11,8 +11,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// contraction is a batch of matrix products c[i] = a[i]·b[i], each m×k by k×n.
-type contraction struct {
+// matrixProduct is a batch of matrix products c[i] = a[i]·b[i], each m×k by k×n.
+type matrixProduct struct {
 	batch   []int
 	count   int // product of batch
 	m, n, k int
@@ -53,7 +53,7 @@ const (
 // product is the result itself.
 func (c *compiler) contract(g *fusion.Group) error {
 	code := g.Code()
-	k := code.Stages[0].Contract
+	k := code.Stages[0].Contraction
 	name := g.Name()
 	if multiplies := k.Sum.Type == ir.F32 || k.Sum.Type == ir.F64; !multiplies || readsOnce(k) || isElementwise(k) {
 		r := g.Reduction()
@@ -71,7 +71,7 @@ func (c *compiler) contract(g *fusion.Group) error {
 	}
 	for _, p := range phases {
 		part := g.Code()
-		unit := p.divide(part.Stages[0].Contract)
+		unit := p.divide(part.Stages[0].Contraction)
 		compile := func() error { return contractPart(c, name, part, unit) }
 		if p.empty {
 			compile = func() error { return withoutTerms(c, name, part) }
@@ -85,7 +85,7 @@ func (c *compiler) contract(g *fusion.Group) error {
 
 // withoutTerms compiles a contraction whose sums have no terms.
 func withoutTerms(c *compiler, name string, code *fusion.Code) error {
-	k := code.Stages[0].Contract
+	k := code.Stages[0].Contraction
 	_, dims := inProductAxes(code, k, false)
 	replaceVars(code, map[string]scalar.Expr{k.Sum.Name: scalar.Const(k.Sum.Type, 0)})
 	code.Stages = nil
@@ -95,14 +95,14 @@ func withoutTerms(c *compiler, name string, code *fusion.Code) error {
 // contractPart compiles a contraction, or a phase of one, of whose results those next to each other are unit
 // elements apart.
 func contractPart(c *compiler, name string, code *fusion.Code, unit int) error {
-	k := code.Stages[0].Contract
+	k := code.Stages[0].Contraction
 	list, pairs := channelFactors(c, k), false
 	if list == nil {
 		pairs = pairFactors(c, k)
 		orientResult(code, k, unit)
 		orderSumAxes(k)
 	}
-	x := &contraction{
+	x := &matrixProduct{
 		batch: k.Batch, count: product(k.Batch), m: product(k.M), n: product(k.N), k: product(k.K),
 		env: c.env, double: k.Sum.Type == ir.F64, pairs: pairs,
 	}
@@ -134,7 +134,7 @@ func contractPart(c *compiler, name string, code *fusion.Code, unit int) error {
 
 // isElementwise reports whether a product sums nothing, as that of a column and a row in memory, or has one result for
 // each element of a batch: maps and reductions then need no copies of factors, and no call for each element.
-func isElementwise(k *fusion.Contract) bool {
+func isElementwise(k *fusion.ContractionCode) bool {
 	inMemory := func(e scalar.Expr) bool { return isLoad(e) || e.Op == scalar.OpConvert && isLoad(e.Args[0]) }
 	isMap := product(k.K) == 1 && inMemory(k.A) && inMemory(k.B)
 	return jit.Available() && (isMap || product(k.M)*product(k.N) == 1 && product(k.Batch) > 1)
@@ -142,7 +142,7 @@ func isElementwise(k *fusion.Contract) bool {
 
 // readsOnce reports whether a product reads each element of a large factor once or twice and would have to
 // convert it before, as the weights of a layer in bf16 for one row of inputs.
-func readsOnce(k *fusion.Contract) bool {
+func readsOnce(k *fusion.ContractionCode) bool {
 	const rows, large = 2, 1 << 12
 	converts := func(e scalar.Expr) bool {
 		return e.Op == scalar.OpConvert && e.Args[0].Op == scalar.OpLoad && jit.Available() && jit.Stored(e.Args[0].Type)
@@ -184,8 +184,8 @@ func widenShared(c *compiler, name string, code *fusion.Code, outer, inner []int
 	return err
 }
 
-// setFactors sets the factors of a contraction: those of a stencil, if not nil, or matrices.
-func (x *contraction) setFactors(c *compiler, name string, k *fusion.Contract, list []channelFactor) (err error) {
+// setFactors sets the factors of a product: those of a stencil, if not nil, or matrices.
+func (x *matrixProduct) setFactors(c *compiler, name string, k *fusion.ContractionCode, list []channelFactor) (err error) {
 	if list != nil {
 		axes := factorAxes{k.Batch, k.M, k.K, k.BatchAt, k.MAt, k.KAt}
 		if x.a, err = list[0].matrix(c, name+" a", axes, packedA, k.A.Type); err != nil {
@@ -211,9 +211,9 @@ func (x *contraction) setFactors(c *compiler, name string, k *fusion.Contract, l
 	return nil
 }
 
-// addProduct emits the step of a contraction. It fuses the step before where that writes the
+// addProduct emits the step of a product. It fuses the step before where that writes the
 // right factor.
-func (c *compiler) addProduct(x *contraction) {
+func (c *compiler) addProduct(x *matrixProduct) {
 	if x.isTiny() {
 		c.add(&tinyStep{x})
 		return
@@ -232,7 +232,7 @@ const narrow = 24
 // inProductAxes rewrites the epilogue to the coordinates of batch, rows and columns, with
 // batchLast the batch after the others. It returns the offset of the sum and the sizes of the
 // coordinates.
-func inProductAxes(code *fusion.Code, k *fusion.Contract, batchLast bool) (scalar.Expr, []int) {
+func inProductAxes(code *fusion.Code, k *fusion.ContractionCode, batchLast bool) (scalar.Expr, []int) {
 	as := map[string]scalar.Expr{}
 	for i, v := range code.Outer {
 		as[v.Name] = k.Outer[i]
@@ -267,7 +267,7 @@ func coordinates(vars ir.Index, dims []int) ([]scalar.Expr, []int) {
 
 // directResult returns the store of a contraction without an epilogue, which keeps the sums in
 // their own order and is not guarded; nil for any other.
-func directResult(code *fusion.Code, k *fusion.Contract, at scalar.Expr) *fusion.ElementStore {
+func directResult(code *fusion.Code, k *fusion.ContractionCode, at scalar.Expr) *fusion.ElementStore {
 	if len(code.Rows) != 1 {
 		return nil
 	}
@@ -472,7 +472,7 @@ const shortRow = 64
 // exchanges rows and columns, and turns an axis of the columns that the result stores outside
 // the rows, as images are outside channels, into a batch axis. In phases the last row coordinates are unit
 // elements apart.
-func orientResult(code *fusion.Code, k *fusion.Contract, unit int) {
+func orientResult(code *fusion.Code, k *fusion.ContractionCode, unit int) {
 	if len(code.Rows) == 0 {
 		return
 	}
@@ -501,7 +501,7 @@ func orientResult(code *fusion.Code, k *fusion.Contract, unit int) {
 }
 
 // inOrder returns the sizes and coordinates of batch, rows and columns.
-func inOrder(k *fusion.Contract) ([]int, ir.Index) {
+func inOrder(k *fusion.ContractionCode) ([]int, ir.Index) {
 	return slices.Concat(k.Batch, k.M, k.N), slices.Concat(k.BatchAt, k.MAt, k.NAt)
 }
 
@@ -520,7 +520,7 @@ func stepIn(offset affine, at ir.Index) int {
 // form long contiguous runs. In the gradient of a convolution's filters the right factor is
 // the windows of all images. The transposed result is copied once more, so that sums must be
 // longer than it is wide.
-func (x *contraction) prefersTransposed() bool {
+func (x *matrixProduct) prefersTransposed() bool {
 	return x.b.colAt != nil && simd.ReadsGathered() && !x.b.hasLongRuns() && x.m <= x.n && x.k >= 4*x.n
 }
 
@@ -530,7 +530,7 @@ func (m *matrix) hasLongRuns() bool { return simd.Runs(m.colAt)*narrow <= len(m.
 
 // transpose replaces the product by its transposed product, whose left factor is the right
 // one.
-func (x *contraction) transpose(k *fusion.Contract) {
+func (x *matrixProduct) transpose(k *fusion.ContractionCode) {
 	x.m, x.n = x.n, x.m
 	x.a, x.b = x.b.transposed(), x.a.transposed()
 	k.M, k.N, k.MAt, k.NAt = k.N, k.M, k.NAt, k.MAt

@@ -214,7 +214,7 @@ func strides(e scalar.Expr) map[string]int {
 
 // orderSumAxes sorts the summed axes of a contraction by their strides in the left factor, so
 // that its elements are read in order.
-func orderSumAxes(k *fusion.Contract) {
+func orderSumAxes(k *fusion.ContractionCode) {
 	a, b := strides(k.A), strides(k.B)
 	order := make([]int, len(k.K))
 	for i := range order {

@@ -12,8 +12,8 @@ type spaces struct {
 	unpacked [][]float32
 }
 
-// grow makes room for a contraction.
-func (s *spaces) grow(x *contraction) {
+// grow makes room for a product.
+func (s *spaces) grow(x *matrixProduct) {
 	s.begin()
 	for i := range s.f32 {
 		if x.double {
@@ -41,9 +41,9 @@ func (s *spaces) growUnpacked(m, n, k int) {
 	}
 }
 
-// productStep computes a contraction in tiles of tileM×tileN elements.
+// productStep computes a matrixProduct in tiles of tileM×tileN elements.
 type productStep struct {
-	*contraction
+	*matrixProduct
 	tileM, tileN   int
 	tilesM, tilesN int
 	// windows, if not nil, is a fused step that writes the right factor of a product just
@@ -61,7 +61,7 @@ const (
 
 // estimate returns the nanoseconds of one core by a roofline: 75 multiplications, and 40 bytes
 // read per nanosecond, or 100 from its own cache.
-func (x *contraction) estimate() float64 {
+func (x *matrixProduct) estimate() float64 {
 	m, n, k := float64(x.m), float64(x.n), float64(x.k)
 	bytes, rate := 4*(m*k+k*n+m*n), 40.
 	if x.double {
@@ -76,12 +76,12 @@ func (x *contraction) estimate() float64 {
 // nearBytes is the part of a core's second-level cache that a product may count on.
 const nearBytes = 512 << 10
 
-// newProduct returns the step that computes a contraction. The tiles are halved until each
+// newProduct returns the step that computes a product. The tiles are halved until each
 // worker has several, since other processes may use the cores too; for a single worker they
 // are not.
-func newProduct(x *contraction) *productStep {
+func newProduct(x *matrixProduct) *productStep {
 	x.env.spaces.grow(x)
-	p := &productStep{contraction: x, tileM: x.m, tileN: x.n}
+	p := &productStep{matrixProduct: x, tileM: x.m, tileN: x.n}
 	for p.cut() {
 		switch {
 		case workers() == 1 || p.chunks() >= 3*workers() || x.cost < 2*pieceCost*float64(p.chunks()):

@@ -3,20 +3,20 @@ package cpu
 import "github.com/rlx-go/rlx/internal/simd"
 
 // A product of at most maxTiny multiplications costs less than the call of a kernel does. Those of a batch of
-// leastTiny or more are computed one by one, in chunks of chunkTiny.
+// minTiny or more are computed one by one, in chunks of chunkTiny.
 const (
 	maxTiny   = 32
-	leastTiny = 16
+	minTiny   = 16
 	chunkTiny = 512
 )
 
 // tinyStep computes a batch of tiny products.
-type tinyStep struct{ *contraction }
+type tinyStep struct{ *matrixProduct }
 
-// isTiny reports whether a contraction is a batch of tiny products.
-func (x *contraction) isTiny() bool {
+// isTiny reports whether a product is a batch of tiny products.
+func (x *matrixProduct) isTiny() bool {
 	terms := x.m * x.n * x.k
-	return x.count >= leastTiny && terms > 0 && terms <= maxTiny && !x.pairs && x.a.rowAt == nil && x.b.rowAt == nil
+	return x.count >= minTiny && terms > 0 && terms <= maxTiny && !x.pairs && x.a.rowAt == nil && x.b.rowAt == nil
 }
 
 func (s *tinyStep) run(r *runner) {
@@ -28,14 +28,14 @@ func (s *tinyStep) do(_, chunk int) {
 	first := chunk * chunkTiny
 	last := min(first+chunkTiny, s.count)
 	if s.double {
-		multiplyTiny[float64](s.contraction, first, last)
+		multiplyTiny[float64](s.matrixProduct, first, last)
 		return
 	}
-	multiplyTiny[float32](s.contraction, first, last)
+	multiplyTiny[float32](s.matrixProduct, first, last)
 }
 
 // multiplyTiny computes the products of items first to last − 1: those along the last batch axis one after the other.
-func multiplyTiny[T simd.Float](x *contraction, first, last int) {
+func multiplyTiny[T simd.Float](x *matrixProduct, first, last int) {
 	axis := len(x.batch) - 1
 	for first < last {
 		a, b := operand[T](&x.a, x.batch, first, x.env), operand[T](&x.b, x.batch, first, x.env)
@@ -49,7 +49,7 @@ func multiplyTiny[T simd.Float](x *contraction, first, last int) {
 }
 
 // multiplyOne computes a product of factors that begin at a and b.
-func multiplyOne[T simd.Float](x *contraction, a, b, c []T) {
+func multiplyOne[T simd.Float](x *matrixProduct, a, b, c []T) {
 	step, down := x.a.col, x.b.row
 	for ; len(c) >= x.n; c = c[x.n:] {
 		for j := range c[:x.n] {

@@ -21,7 +21,7 @@ const (
 
 // pairFactors makes the factors of a product of numbers of bf16 pairs of neighbours along a summed axis,
 // as words of 32 bits, where the processor multiplies those. It reports whether it did.
-func pairFactors(c *compiler, k *fusion.Contract) bool {
+func pairFactors(c *compiler, k *fusion.ContractionCode) bool {
 	m, n := product(k.M), product(k.N)
 	if !simd.MultipliesPairs() || !jit.Available() || k.Sum.Type != ir.F32 || !isBF16(k.A) || !isBF16(k.B) || min(m, n) < minPairSide || m*n*product(k.K) < minPairWork {
 		return false
@@ -89,7 +89,7 @@ func (s *wordsStep) run(*runner) { s.pairs.data = s.from.data }
 
 // pairedAxis returns the longest summed axis of even size, or else one of odd size, whose last pair is half
 // empty; -1 for none.
-func pairedAxis(k *fusion.Contract) int {
+func pairedAxis(k *fusion.ContractionCode) int {
 	const long = 8
 	best := -1
 	for i, size := range k.K {

@@ -109,7 +109,7 @@ func makeWhole(c *compiler, name string, code *fusion.Code, outer, inner []int) 
 		return &made{steps: []step{s}, cost: s.cost}, nil
 	}
 	whole := &made{nests: []*nest{n}, cost: n.cost}
-	if n.cost < chunkCost || slices.ContainsFunc(code.Stages, func(s fusion.Stage) bool { return s.Contract != nil }) {
+	if n.cost < chunkCost || slices.ContainsFunc(code.Stages, func(s fusion.Stage) bool { return s.Contraction != nil }) {
 		return whole, nil
 	}
 	if len(code.Inner) == 0 {

@@ -127,7 +127,7 @@ func combinations(axes []dividedAxis) int {
 }
 
 // polyphasesOf returns the phases of a contraction; nil where it is not divided.
-func polyphasesOf(k *fusion.Contract) []polyphase {
+func polyphasesOf(k *fusion.ContractionCode) []polyphase {
 	list := slices.Concat(congruences(k.A), congruences(k.B))
 	results, vars := inOrder(k)
 	all := factorAxes{batch: results, rows: k.K, batchAt: vars, rowsAt: k.KAt}
@@ -192,7 +192,7 @@ func coordinateOf(v scalar.Expr, size int) scalar.Expr {
 }
 
 // divide makes the contraction that of the phase. It returns the step of its last row coordinate.
-func (p *polyphase) divide(k *fusion.Contract) (unit int) {
+func (p *polyphase) divide(k *fusion.ContractionCode) (unit int) {
 	part := func(dims []int, at ir.Index) ([]int, ir.Index) {
 		dims, at = slices.Clone(dims), slices.Clone(at)
 		for i, v := range at {

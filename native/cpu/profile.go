@@ -153,7 +153,7 @@ func operationsOf(s step) float64 {
 }
 
 // operations returns the number of multiplications and additions of a product.
-func (x *contraction) operations() float64 {
+func (x *matrixProduct) operations() float64 {
 	n := 2 * float64(x.count) * float64(x.m) * float64(x.n) * float64(x.k)
 	if x.pairs {
 		n *= 2
@@ -161,7 +161,7 @@ func (x *contraction) operations() float64 {
 	return n
 }
 
-func (x *contraction) buffers() []*buffer { return []*buffer{x.a.buf, x.b.buf, x.c} }
+func (x *matrixProduct) buffers() []*buffer { return []*buffer{x.a.buf, x.b.buf, x.c} }
 
 // bytesOfStep returns the size of the buffers of a step, all of each even if a run reads a part: the whole cache of
 // an attention, and the matrices of all groups of a product. Of a step that splits complex numbers into parts, or joins

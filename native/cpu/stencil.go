@@ -16,7 +16,7 @@ import (
 // and l are the taps, the longer the positions. Where the taps are summed, each position is
 // written once; where the positions are, each chunk of them has partial sums.
 type stencilStep struct {
-	*contraction
+	*matrixProduct
 	channels           int
 	sumsTaps           bool
 	aPosition, aTap    []int32 // offsets in a
@@ -67,12 +67,12 @@ const (
 
 // newStencil returns the step of a contraction whose result has the channels last; nil where
 // there are no channels.
-func newStencil(c *compiler, x *contraction) *stencilStep {
+func newStencil(c *compiler, x *matrixProduct) *stencilStep {
 	one := func(m *matrix) bool { return slices.Equal(m.batch, rowMajor(x.batch, 1)) }
 	if len(x.batch) == 0 || !one(&x.a) || !one(&x.b) || x.n != 1 || x.double || !fitsStencil(x.m, x.k, x.count) || max(x.a.buf.elems, x.b.buf.elems) > math.MaxInt32 {
 		return nil // offsets have 32 bits
 	}
-	s := &stencilStep{contraction: x, channels: x.count, sumsTaps: x.k <= x.m}
+	s := &stencilStep{matrixProduct: x, channels: x.count, sumsTaps: x.k <= x.m}
 	rows, columns := offsetsOf(x.a.rowAt, x.m, x.a.row), offsetsOf(x.a.colAt, x.k, x.a.col)
 	if b := offsetsOf(x.b.rowAt, x.k, x.b.row); s.sumsTaps {
 		s.aPosition, s.aTap, s.bTap = rows, columns, b

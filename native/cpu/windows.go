@@ -21,7 +21,7 @@ func unrolled(code *fusion.Code, inner []int) *fusion.Code {
 	}
 	out := &fusion.Code{Outer: code.Outer, Rows: code.Rows}
 	for _, s := range code.Stages {
-		if s.Contract != nil {
+		if s.Contraction != nil {
 			return nil
 		}
 		stage := fusion.Stage{Lets: slices.Clone(s.Lets)}

@@ -49,7 +49,7 @@ func TestProfileTimesEveryStep(t *testing.T) {
 		case "cuEventDestroy":
 			destroyed++
 		case "cuGraphLaunch":
-			t.Error("a profile launched a graph, whose parts cannot be told apart")
+			t.Error("a profile launched a graph, whose parts cannot be separated")
 		}
 	}
 	if want := launches + 1; made != want || destroyed != want {

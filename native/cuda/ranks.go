@@ -20,7 +20,7 @@ import (
 // Collectives implements [native.Collectives]: NCCL moves the data.
 func (b *backend) Collectives() error { return nccl.Available() }
 
-// ranks is what a program shares with those of the other ranks of a mesh. A nil one is that of a
+// ranks holds the resources that a program shares with those of the other ranks of a mesh. A nil one is that of a
 // program without collectives.
 type ranks struct {
 	module *ir.Module

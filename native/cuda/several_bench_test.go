@@ -112,7 +112,7 @@ func (r *rank) partition(loss *ir.Graph, rate float64) (*ir.Graph, error) {
 		Mesh: []parallel.Axis{{Name: "data", Size: r.Size}}, States: "data",
 		Shardings: []parallel.Sharding{{Pattern: "x", Axes: []string{"data"}}},
 	}
-	places, err := p.Places(g)
+	places, err := p.Placements(g)
 	if err != nil {
 		return nil, err
 	}

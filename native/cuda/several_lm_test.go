@@ -60,7 +60,7 @@ func decodeOfARank(ctx context.Context, r *rank) error {
 		return err
 	}
 	p := parallel.Partition{Mesh: []parallel.Axis{{Name: "data", Size: r.Size}}, Shardings: decoderShardings("data")}
-	places, err := p.Places(g)
+	places, err := p.Placements(g)
 	if err != nil {
 		return err
 	}
@@ -129,7 +129,7 @@ func TestADividedDecoderSumsTwiceALayer(t *testing.T) {
 	g, err := lmGraph(c, nn.Storage{OutIn: true, DType: ir.BF16}, 1)
 	must(t, err)
 	p := parallel.Partition{Mesh: []parallel.Axis{{Name: "data", Size: 2}}, Shardings: decoderShardings("data")}
-	places, err := p.Places(g)
+	places, err := p.Placements(g)
 	must(t, err)
 	divided, report, err := p.Apply(g, places)
 	must(t, err)

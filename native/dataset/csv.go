@@ -40,7 +40,7 @@ type CSVOptions struct {
 	Header bool
 }
 
-// byteOrderMark is what spreadsheets begin files of UTF-8 with.
+// byteOrderMark begins the UTF-8 files of spreadsheets.
 const byteOrderMark = "\ufeff"
 
 // ReadCSV reads lines of fields (RFC 4180) into tensors. The error is of kind [ErrDamaged] for a line

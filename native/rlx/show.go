@@ -71,7 +71,7 @@ func showWeights(w io.Writer, file string, asJSON bool) error {
 
 type showOptions struct{ target, entry, parts, svg string }
 
-// target is what "show" compiles for.
+// target is the device that "show" compiles for.
 type target struct {
 	target  func() plan.Target
 	printer plan.Printer
@@ -89,7 +89,7 @@ func targets() map[string]target {
 
 func targetNames() []string { return []string{"webgpu", "cuda", "metal", "wasm"} }
 
-// view is what "show" shows.
+// view is the output of "show".
 type view struct {
 	module  *ir.Module // nil for a plan file
 	plan    *plan.Plan

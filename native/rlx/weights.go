@@ -34,7 +34,7 @@ func weightsFormat(name string) string {
 	return ""
 }
 
-// weightsView is what "show" shows of a file of tensors.
+// weightsView is the output of "show" for a file of tensors.
 type weightsView struct {
 	Format   string            `json:"format"`
 	Metadata map[string]string `json:"metadata,omitempty"`

@@ -33,12 +33,12 @@ func headerLength(first []byte, size int64) (int64, error) {
 
 // header is the parsed header of a file.
 type header struct {
-	places   []place
+	tensors  []tensorInfo
 	metadata map[string]string
 }
 
-// place is the location of a tensor in the bytes after the header.
-type place struct {
+// tensorInfo is the name, type and location of a tensor in the bytes after the header.
+type tensorInfo struct {
 	name     string
 	typeName string   // of the element type in the format
 	dtype    ir.DType // invalid if tensors have no such type
@@ -72,8 +72,8 @@ func parseHeader(text []byte) (*header, error) {
 			h.metadata, err = p.texts()
 			return err
 		}
-		at, err := p.place(name)
-		h.places = append(h.places, at)
+		at, err := p.tensor(name)
+		h.tensors = append(h.tensors, at)
 		return err
 	})
 	if err != nil {
@@ -117,9 +117,9 @@ func (p parser) object(value func(key string) error) error {
 	return err
 }
 
-// place reads the description of a tensor.
-func (p parser) place(name string) (place, error) {
-	at := place{name: name, dims: []int{}}
+// tensor reads the description of a tensor.
+func (p parser) tensor(name string) (tensorInfo, error) {
+	at := tensorInfo{name: name, dims: []int{}}
 	var given struct{ dtype, shape, offsets bool }
 	err := p.object(func(key string) (err error) {
 		switch key {

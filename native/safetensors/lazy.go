@@ -27,7 +27,7 @@ type File struct {
 
 // located is where a tensor is.
 type located struct {
-	place
+	tensorInfo
 	shard *tensorfile.File
 	begin int64 // of the bytes after the header
 }
@@ -97,10 +97,10 @@ func (f *File) add(m *tensorfile.File) error {
 		return damaged("header: %v", err)
 	}
 	begin := 8 + int64(n)
-	if err := checkPlaces(h.places, m.Size()-begin); err != nil {
+	if err := checkTensors(h.tensors, m.Size()-begin); err != nil {
 		return err
 	}
-	for _, p := range h.places {
+	for _, p := range h.tensors {
 		if _, twice := f.tensors[p.name]; twice {
 			return damaged("tensor %q is in two files", p.name)
 		}
@@ -118,7 +118,7 @@ func (f *File) add(m *tensorfile.File) error {
 var bitsOf = map[string]int{"F4": 4, "F6_E2M3": 6, "F6_E3M2": 6, "F8_E8M0": 8, "F8_E4M3FNUZ": 8, "F8_E5M2FNUZ": 8}
 
 // check compares the size of a tensor with its type, if that is known.
-func (p place) check() error {
+func (p tensorInfo) check() error {
 	if p.dtype.Valid() {
 		n := 1
 		for _, d := range p.dims {

@@ -182,11 +182,11 @@ func Decode(data []byte) (tensors map[string]native.Tensor, metadata map[string]
 	}
 	body := data[8+n:]
 	// Memory is allocated only after this check: the tensors do not overlap.
-	if err := checkPlaces(h.places, int64(len(body))); err != nil {
+	if err := checkTensors(h.tensors, int64(len(body))); err != nil {
 		return nil, nil, err
 	}
-	tensors = make(map[string]native.Tensor, len(h.places))
-	for _, p := range h.places {
+	tensors = make(map[string]native.Tensor, len(h.tensors))
+	for _, p := range h.tensors {
 		if !p.dtype.Valid() {
 			return nil, nil, damaged("tensor %q: unknown element type %q", p.name, p.typeName)
 		}
@@ -199,14 +199,14 @@ func Decode(data []byte) (tensors map[string]native.Tensor, metadata map[string]
 	return tensors, h.metadata, nil
 }
 
-// checkPlaces checks that the tensors cover the body without gap or overlap. It sorts them
+// checkTensors checks that the tensors cover the body without gap or overlap. It sorts them
 // by offset.
-func checkPlaces(places []place, size int64) error {
-	slices.SortFunc(places, func(a, b place) int {
+func checkTensors(tensors []tensorInfo, size int64) error {
+	slices.SortFunc(tensors, func(a, b tensorInfo) int {
 		return cmp.Or(cmp.Compare(a.from, b.from), cmp.Compare(a.to, b.to))
 	})
 	at := int64(0)
-	for _, p := range places {
+	for _, p := range tensors {
 		if p.from != at || p.to < p.from {
 			return damaged("tensor %q has bytes %d to %d; it must start at %d", p.name, p.from, p.to, at)
 		}

@@ -11,8 +11,8 @@ import (
 	"github.com/rlx-go/rlx/ir"
 )
 
-// entry is the reference entry of an op.
-type entry struct {
+// opReference is what the reference says of an op.
+type opReference struct {
 	Op          string   `json:"op"`
 	Method      string   `json:"method,omitempty"`
 	Doc         string   `json:"doc"`
@@ -36,13 +36,13 @@ type result struct {
 
 // reference returns the reference of all ops as JSON, sorted by name.
 func reference() ([]byte, error) {
-	var entries []entry
+	var entries []opReference
 	for _, op := range ir.Ops() {
 		d, _ := ir.Lookup(op)
 		if op == ir.OpPort || op == ir.OpConstant {
 			continue
 		}
-		e := entry{Op: string(op), Doc: d.Doc, Constraints: d.Constraints}
+		e := opReference{Op: string(op), Doc: d.Doc, Constraints: d.Constraints}
 		for _, a := range attributesOf(d) {
 			if a.byDefault != "" {
 				e.Defaults = append(e.Defaults, "`"+camel(a.name)+"` is "+a.byDefault)

@@ -63,7 +63,7 @@ func writeMethod(w *strings.Builder, d *ir.Def) {
 		m.name, strings.Join(m.params, ", "), m.result, d.Op, m.operands, m.passed, pick)
 }
 
-// method is what TypeScript calls an op by.
+// method is the TypeScript method of an op.
 type method struct {
 	name     string
 	params   []string

@@ -49,14 +49,14 @@ func (t *table) findAddresses(memory []byte) addresses {
 }
 
 // findDescriptors returns the longest row of addresses in a memory.
-func (t *table) findDescriptors(memory []byte) (row place) {
+func (t *table) findDescriptors(memory []byte) (row span) {
 	for at := 0; at < len(memory); at += 8 {
 		from := at
 		for !t.place.has(at) && t.numberAt(memory, at) >= 0 {
 			at += 8
 		}
 		if at-from > row.to-row.from {
-			row = place{from, at}
+			row = span{from, at}
 		}
 	}
 	return row

@@ -55,7 +55,7 @@ type table struct {
 	records                                []*record               // records of functions, by number
 	module                                 func(offset int) uint64 // address of the runtime's moduledata
 	data                                   funcdata
-	place                                  place // bytes of the table in memory, with funcdata and buckets
+	place                                  span // bytes of the table in memory, with funcdata and buckets
 }
 
 // readTable reads the function table of a program.
@@ -95,7 +95,7 @@ func (t *table) findModule(memory []byte, layout moduleLayout) error {
 	if data > buckets || buckets > end || end > uint64(len(memory)) {
 		return errors.New("the description of the module is damaged")
 	}
-	t.data, t.place = funcdata{memory: memory[data:buckets]}, place{int(base), int(end)}
+	t.data, t.place = funcdata{memory: memory[data:buckets]}, span{int(base), int(end)}
 	return nil
 }
 

@@ -87,7 +87,7 @@ var replacements = []replacement{
 	{"runtime.StartTrace", traps, []string{"runtime.traceLocker.*", "runtime.traceAdvance", "runtime.traceReader"}},
 }
 
-// finalizers are what gives objects special records, besides the memory profile.
+// finalizers give objects special records, as the memory profile does.
 const finalizers = "runtime.SetFinalizer runtime.addCleanup runtime.(*cleanupQueue).needG runtime.getOrAddWeakHandle runtime.MemProfile"
 
 // tracing reports whether the program can start tracing.
@@ -162,10 +162,10 @@ func dropUnused(m module, bodies [][]byte, known addresses) (dropped []int, err 
 	return dropped, nil
 }
 
-// place is a range of memory.
-type place struct{ from, to int }
+// span is a range of memory.
+type span struct{ from, to int }
 
-func (p place) has(at int) bool { return at >= p.from && at < p.to }
+func (s span) has(at int) bool { return at >= s.from && at < s.to }
 
 // exported calls use with the number of each exported function.
 func (m module) exported(use func(number int64)) error {

@@ -39,7 +39,7 @@ func TestUnreachableFunctionsAreDropped(t *testing.T) {
 		memory = binary.LittleEndian.AppendUint64(memory, uint64(word))
 	}
 	m := module{{importSection, []byte{imports}}, {exportSection, []byte("\x02\x01f\x00\x03\x01m\x02\x00")}}
-	functions := &table{called: names, place: place{row + 24, row + 32}}
+	functions := &table{called: names, place: span{row + 24, row + 32}}
 	dropped, err := dropUnused(m, bodies, functions.findAddresses(memory))
 	if want := []int{8, 9, 10, 11, 12}; err != nil || !slices.Equal(dropped, want) {
 		t.Fatalf("functions %v are dropped, want %v; %v", dropped, want, err)

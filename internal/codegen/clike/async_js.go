@@ -1,4 +1,4 @@
 package clike
 
-// withAsync is false in the browser, whose languages have no asynchronous copies and MMA.
+// withAsync is false in the browser, whose languages have no asynchronous copies, MMA and fragments.
 const withAsync = false

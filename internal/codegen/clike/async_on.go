@@ -2,5 +2,5 @@
 
 package clike
 
-// withAsync is true where a language may have asynchronous copies and MMA.
+// withAsync is true where a language may have asynchronous copies, MMA or fragments.
 const withAsync = true

@@ -82,7 +82,7 @@ type Dialect struct {
 	// They define old as the old value, unless it is "". It is nil if the language has no
 	// such additions.
 	AddFloat func(element, value, old string) []string
-	// KernelBarrier is what waits for the kernels before this one, "" for targets without it.
+	// KernelBarrier is the statement that waits for the kernels before this one, "" for targets without it.
 	KernelBarrier string
 	// Barrier returns the statements of a workgroup barrier. storage says
 	// that it also orders accesses of storage arrays.

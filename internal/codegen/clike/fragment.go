@@ -14,13 +14,18 @@ type Fragments struct {
 	Store  func(name, array, at string, stride int) string
 }
 
+// isFragment reports whether a statement is one of fragments.
+func isFragment(s loop.Stmt) bool {
+	switch s.(type) {
+	case *loop.FragmentZero, *loop.FragmentLoad, *loop.FragmentMulAdd, *loop.FragmentStore:
+		return true
+	}
+	return false
+}
+
 // fragment writes a fragment statement.
 func (w statements) fragment(s loop.Stmt) {
 	d := w.d.Fragments
-	if d == nil {
-		w.Fail("%s", w.k.Label(s))
-		return
-	}
 	switch s := s.(type) {
 	case *loop.FragmentZero:
 		w.line(d.Zero(w.name(s.Name)))

@@ -105,14 +105,15 @@ func (w statements) stmt(s loop.Stmt) {
 		w.subgroup(s)
 	case *loop.Shuffle:
 		w.shuffle(s)
-	case *loop.FragmentZero, *loop.FragmentLoad, *loop.FragmentMulAdd, *loop.FragmentStore:
-		w.fragment(s)
 	default:
-		if !withAsync || w.d.Async == nil {
+		switch {
+		case withAsync && w.d.Fragments != nil && isFragment(s):
+			w.fragment(s)
+		case withAsync && w.d.Async != nil:
+			w.async(s)
+		default:
 			w.Fail("%s", w.k.Label(s))
-			return
 		}
-		w.async(s)
 	}
 }
 

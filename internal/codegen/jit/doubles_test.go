@@ -50,9 +50,9 @@ func TestRunningDoubles(t *testing.T) {
 	})
 }
 
-// mostApart returns how many numbers a result may be from that of doubleReferences. Where the compiler fuses multiply-adds, as on
+// maxDistance returns how many numbers a result may be from that of doubleReferences. Where the compiler fuses multiply-adds, as on
 // arm64, math.Erfc(0.83203125) is 3.1 ULP from the true value, of which the kernel is within one.
-func mostApart(op scalar.Op) float64 {
+func maxDistance(op scalar.Op) float64 {
 	if op == scalar.OpErfc && runtime.GOARCH == "arm64" {
 		return 6
 	}
@@ -116,7 +116,7 @@ func TestFunctionsOfDoubles(t *testing.T) {
 			for i, x := range in {
 				want := f(x)
 				apart := math.Abs(float64(int64(math.Float64bits(out[i])) - int64(math.Float64bits(want))))
-				if same := out[i] != out[i] && want != want; !same && !(apart <= mostApart(op)) {
+				if same := out[i] != out[i] && want != want; !same && !(apart <= maxDistance(op)) {
 					t.Fatalf("%s(%v) is %v, not %v: %g numbers apart", op, x, out[i], want, apart)
 				}
 			}

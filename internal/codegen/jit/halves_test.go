@@ -110,7 +110,7 @@ func TestNaNAndInfinitiesGoThroughLongLanesAsThroughScalars(t *testing.T) {
 					want = f(halves[i])
 				}
 				near := f != nil && math.Signbit(got) == math.Signbit(want) &&
-					math.Abs(float64(int64(bits)-int64(math.Float64bits(want)))) <= mostApart(o.Op)
+					math.Abs(float64(int64(bits)-int64(math.Float64bits(want)))) <= maxDistance(o.Op)
 				if !near && !sameDouble(o.Op, got, want) {
 					t.Fatalf("%s of %v (%#x) and %v is %v, not %v", o.Op, halves[i], scattered(i), others[i], got, want)
 				}

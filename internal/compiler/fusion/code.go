@@ -29,8 +29,8 @@ type Stage struct {
 	// Lets are values of the outer point that later expressions use.
 	Lets       []scalar.Local
 	Reductions []Reduction
-	// Contract is set instead for the one stage of a contraction.
-	Contract *Contract
+	// Contraction is set instead for the one stage of a contraction.
+	Contraction *ContractionCode
 }
 
 // Reduction combines the elements of all inner points into accumulators.
@@ -46,9 +46,9 @@ type Reduction struct {
 	Results []scalar.Local
 }
 
-// Contract is a sum of products. A and B are the factors in the coordinates of
+// ContractionCode is a [Contraction] as expressions: A and B are the factors in the coordinates of
 // their spaces; Sum is the variable for the sum in later expressions.
-type Contract struct {
+type ContractionCode struct {
 	Batch, M, N, K []int
 	// The variables of the coordinates; an axis of size 1 has the constant 0.
 	BatchAt, MAt, NAt, KAt ir.Index
@@ -132,7 +132,7 @@ type Prefix struct {
 	At                 ir.Index // the coordinate variables, one per axis
 	Accumulators       []ir.Accumulator
 	Running, Combined  []scalar.Expr
-	// Terms are what each point adds where the combination is a sum of f32, one for each half
+	// Terms are the numbers that each point adds where the combination is a sum of f32, one for each half
 	// of Running: the sums, then what rounding left out of them. Nil for other combinations.
 	Terms  []scalar.Expr
 	Stores []ElementStore
@@ -224,7 +224,7 @@ func (c *coder) reduction(m *Member) Reduction {
 func (c *coder) contraction() {
 	m := c.g.Members[0]
 	k := ContractionOf(m.Node, c.s)
-	x := &Contract{
+	x := &ContractionCode{
 		Batch: k.Batch, M: k.M, N: k.N, K: k.K,
 		BatchAt: Coords("b", k.Batch), MAt: Coords("m", k.M), NAt: Coords("n", k.N), KAt: Coords("k", k.K),
 	}
@@ -239,7 +239,7 @@ func (c *coder) contraction() {
 	}
 	x.Sum = c.variable(k.Acc)
 	c.named[m.Node.Result(0)] = scalar.Convert(x.Sum, m.Node.Types()[0].DType)
-	c.code.Stages = []Stage{{Contract: x}}
+	c.code.Stages = []Stage{{Contraction: x}}
 }
 
 // stores adds the stores of a member's results.

@@ -40,7 +40,7 @@ const (
 func (d *decisions) writeExpression(n *ir.Node) {
 	id := n.ID()
 	d.number(int(d.forms.of[id]))
-	if n.Op() == ops.OpCheckIndex || isLeaf(n) || d.apart[id] {
+	if n.Op() == ops.OpCheckIndex || isLeaf(n) || d.ownKernels[id] {
 		d.number(id) // each check has its own status code
 	}
 	for _, v := range n.Inputs() {

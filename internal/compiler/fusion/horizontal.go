@@ -29,7 +29,7 @@ func (f fuser) fuseHorizontally() {
 			read[q.index] = true
 		}
 	}
-	bundles := map[[2]int]*bundle{} // by level and phase
+	open := map[[2]int]*horizontalGroup{} // by level and phase
 	for i, g := range f.list {
 		if g.Kind != MapKind || g.bytes() > maxBytes {
 			continue
@@ -38,9 +38,9 @@ func (f fuser) fuseHorizontally() {
 		if !read[i] {
 			key = [2]int{sink, 0}
 		}
-		a := bundles[key]
+		a := open[key]
 		if a == nil || !a.takes(g, !read[i], maxBytes) {
-			bundles[key] = &bundle{g, g.bytes()}
+			open[key] = &horizontalGroup{g, g.bytes()}
 			continue
 		}
 		if len(a.Parts) == 0 {
@@ -54,26 +54,26 @@ func (f fuser) fuseHorizontally() {
 	f.list = f.topological(currentGroups(f.list))
 }
 
-// bundle is a group that others join, and the memory traffic of its parts.
-type bundle struct {
+// horizontalGroup is a group that others join, and the memory traffic of its parts.
+type horizontalGroup struct {
 	*Group
 	bytes int
 }
 
 // takes reports whether a group can be a further part. Small parts without readers may be more
 // numerous.
-func (a *bundle) takes(g *Group, unread bool, maxBytes int) bool {
+func (a *horizontalGroup) takes(g *Group, unread bool, maxBytes int) bool {
 	parts := len(a.HorizontalParts())
 	return parts < maxParts || unread && parts < maxSmallParts && a.bytes+g.bytes() <= maxBytes
 }
 
 // addPart appends a group to the parts of a horizontal fusion, which takes its place.
-func (x *groupGraph) addPart(bundle, g *Group) {
-	bundle.Parts, bundle.index = append(bundle.Parts, g), g.index
-	bundle.footprint.weight += g.footprint.weight
-	g.mergedInto = bundle
+func (x *groupGraph) addPart(into, g *Group) {
+	into.Parts, into.index = append(into.Parts, g), g.index
+	into.footprint.weight += g.footprint.weight
+	g.mergedInto = into
 	for _, m := range g.Members {
-		x.of[m.Node] = bundle
+		x.of[m.Node] = into
 	}
 }
 

@@ -29,14 +29,14 @@ const (
 
 // decisions holds the decisions about each node that precede the forming of groups.
 type decisions struct {
-	virtual  []bool       // by node ID: computed where it is used
-	weight   []int        // by node ID: simple operations in its expression, virtual operands included
-	terms    []int        // by node ID: all terms of its expression
-	reads    [][]ir.Value // by node ID: the stored values in its expression, without duplicates
-	uniform  []bool       // by node ID: all elements are equal
-	apart    []bool       // by node ID: runs in kernels of its own, which load its operands as stored
-	literals map[ir.Value]scalar.Expr
-	uses     [][]*ir.Node // by node ID: the nodes that read it
+	virtual    []bool       // by node ID: computed where it is used
+	weight     []int        // by node ID: simple operations in its expression, virtual operands included
+	terms      []int        // by node ID: all terms of its expression
+	reads      [][]ir.Value // by node ID: the stored values in its expression, without duplicates
+	uniform    []bool       // by node ID: all elements are equal
+	ownKernels []bool       // by node ID: runs in kernels of its own, which load its operands as stored
+	literals   map[ir.Value]scalar.Expr
+	uses       [][]*ir.Node // by node ID: the nodes that read it
 	// expression is by node ID the number of its expression, below expressions.
 	expression  []int32
 	expressions int
@@ -61,7 +61,7 @@ func decide(p *Partition) *decisions {
 		forms: p.forms, literals: p.findLiterals(), uses: g.Uses(),
 		options: &p.options, traffic: p.options.Policy.Traffic(),
 		virtual: make([]bool, len(nodes)), weight: make([]int, len(nodes)), terms: make([]int, len(nodes)), reads: make([][]ir.Value, len(nodes)), uniform: make([]bool, len(nodes)),
-		apart: make([]bool, len(nodes)),
+		ownKernels: make([]bool, len(nodes)),
 	}
 	output := map[*ir.Node]bool{}
 	for _, o := range g.Outputs() {
@@ -77,7 +77,7 @@ func decide(p *Partition) *decisions {
 		return !live[n.ID()]
 	})
 	for _, n := range nodes {
-		d.apart[n.ID()] = hasOwnKernels(n, &p.states)
+		d.ownKernels[n.ID()] = hasOwnKernels(n, &p.states)
 	}
 	if withTensorCores && p.options.TensorCores && !p.options.Unfused {
 		findBlockMaxima(d, nodes, output)
@@ -222,7 +222,7 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 	costly := w > d.traffic.CheapOps && !(d.uniform[n.ID()] && w <= scalarWeight)
 	repeated := costly && !d.recomputes(n)
 	for _, u := range users {
-		if d.apart[u.ID()] && (w > 0 || l > 1) && !d.readsOnce(u, n) {
+		if d.ownKernels[u.ID()] && (w > 0 || l > 1) && !d.readsOnce(u, n) {
 			return false
 		}
 		switch u.Def().Lower.(type) {
@@ -252,8 +252,8 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 	// A state that is updated in place waits for all checks: one that a later group repeats, which needs the
 	// state, has the state copied.
 	checked := d.scattered && n.Types()[0].DType.IsFloat() && d.checks(n)
-	apart := slices.DeleteFunc(slices.Clone(users), d.isAppended)
-	return len(apart) <= 1 || !repeated && !checked
+	others := slices.DeleteFunc(slices.Clone(users), d.isAppended)
+	return len(others) <= 1 || !repeated && !checked
 }
 
 // hasPrologues reports whether the kernels of a node compute its operands.
@@ -264,7 +264,7 @@ func (d *decisions) hasPrologues(n *ir.Node) bool {
 // isAppended reports whether a node is a cache with a new position that the kernels which read it compute.
 func (d *decisions) isAppended(n *ir.Node) bool {
 	users := d.uses[n.ID()]
-	return !d.apart[n.ID()] && len(users) == 1 && d.hasPrologues(users[0]) && isSingleUpdate(n) && !d.checks(n)
+	return !d.ownKernels[n.ID()] && len(users) == 1 && d.hasPrologues(users[0]) && isSingleUpdate(n) && !d.checks(n)
 }
 
 // scattersState reports whether an output of a graph is a state with updates scattered into it.
@@ -274,7 +274,7 @@ func scattersState(g *ir.Graph, o ir.Output) bool {
 	return ok && o.State && scatter && o.Value.Node().Input(0) == port.Value
 }
 
-// readsOnce reports whether a node that runs apart computes n for each element once or twice: the
+// readsOnce reports whether a node with kernels of its own computes n for each element once or twice: the
 // updates of a scatter whose positions are sorted or differ, and keys of a sort that are integers of few
 // operations, which may bound them.
 func (d *decisions) readsOnce(u, n *ir.Node) bool {

@@ -77,7 +77,7 @@ func expandNode(p *Partition, n *ir.Node, values []ir.Value) *nodeSpace {
 		s.inner = Coords("r", c.K)
 		c.factors(s.outer, s.inner, r.Operand(n))
 	case *ir.ScatterLowering:
-		if p.decided.apart[n.ID()] {
+		if p.decided.ownKernels[n.ID()] {
 			r.Element(n.Input(0), loadUpdates(n, r))
 			break
 		}
@@ -114,7 +114,7 @@ func newGroup(p *Partition, n *ir.Node) *Group {
 	m.Coord, g.Outer = assignCoords(s.outerDims, nil)
 	switch lower := n.Def().Lower.(type) {
 	case *ir.ReduceLowering, *ir.ScatterLowering:
-		if _, scatter := lower.(*ir.ScatterLowering); scatter && p.decided.apart[n.ID()] {
+		if _, scatter := lower.(*ir.ScatterLowering); scatter && p.decided.ownKernels[n.ID()] {
 			g.Kind = ScatterKind
 			break
 		}

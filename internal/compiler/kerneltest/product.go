@@ -12,9 +12,9 @@ import (
 // Products returns f32 products for each source of the operands of a [loop.MmaShape].
 func Products() []*Case {
 	return []*Case{
-		NewProduct(dtype.F32, 16, false, false).Case(),
-		NewProduct(dtype.F32, 32, false, true).Case(),
-		NewProduct(dtype.F32, 256, false, true).Case(),
+		NewProductKernel(dtype.F32, 16, false, false).Case(),
+		NewProductKernel(dtype.F32, 32, false, true).Case(),
+		NewProductKernel(dtype.F32, 256, false, true).Case(),
 	}
 }
 
@@ -22,19 +22,19 @@ func Products() []*Case {
 // exchange between the threads of a row.
 func HalfProducts() []*Case {
 	return []*Case{
-		NewProduct(dtype.F16, 8, false, false).Case(),
-		NewProduct(dtype.BF16, 24, false, false).Case(),
-		NewProduct(dtype.F16, 128, true, false).Case(),
-		NewProduct(dtype.BF16, 256, true, false).Case(),
-		NewProduct(dtype.F16, 32, false, true).Case(),
-		NewProduct(dtype.BF16, 64, true, true).Case(),
+		NewProductKernel(dtype.F16, 8, false, false).Case(),
+		NewProductKernel(dtype.BF16, 24, false, false).Case(),
+		NewProductKernel(dtype.F16, 128, true, false).Case(),
+		NewProductKernel(dtype.BF16, 256, true, false).Case(),
+		NewProductKernel(dtype.F16, 32, false, true).Case(),
+		NewProductKernel(dtype.BF16, 64, true, true).Case(),
 		shuffled(0),
 	}
 }
 
-// Product is a kernel of one warp group that multiplies a 64×k matrix by a k×n one with
+// ProductKernel is a kernel of one warp group that multiplies a 64×k matrix by a k×n one with
 // asynchronous copies and multiply-adds, in parts that tests omit or reorder.
-type Product struct {
+type ProductKernel struct {
 	Operand dtype.DType
 	N       int
 	Panels  bool // B has its rows along n, in panels
@@ -45,7 +45,7 @@ type Product struct {
 	Multiply, Done, Store        []loop.Stmt
 }
 
-// The arrays of a [Product].
+// The arrays of a [ProductKernel].
 const (
 	ProductLeft   = iota // A, row-major
 	ProductRight         // B, row-major with panels, else column-major
@@ -55,12 +55,12 @@ const (
 )
 
 // K returns the depth of the product: a row of a tile.
-func (p *Product) K() int { return loop.RowElements(p.Operand) }
+func (p *ProductKernel) K() int { return loop.RowElements(p.Operand) }
 
-// NewProduct returns the kernel for operands of a type, F16, BF16 or F32, and an atom of n
+// NewProductKernel returns the kernel for operands of a type, F16, BF16 or F32, and an atom of n
 // columns. With panels n is a multiple of the elements of a tile's row.
-func NewProduct(operand dtype.DType, n int, panels, inRegisters bool) *Product {
-	p := &Product{Operand: operand, N: n, Panels: panels, Left: inRegisters}
+func NewProductKernel(operand dtype.DType, n int, panels, inRegisters bool) *ProductKernel {
+	p := &ProductKernel{Operand: operand, N: n, Panels: panels, Left: inRegisters}
 	piece := loop.ChunkElements(operand)
 	copies := func(from, to, rows, row, depth int) {
 		perRow := row / piece
@@ -94,7 +94,7 @@ func NewProduct(operand dtype.DType, n int, panels, inRegisters bool) *Product {
 }
 
 // products adds the multiply-adds and the stores of the sums.
-func (p *Product) products() {
+func (p *ProductKernel) products() {
 	atom := loop.MmaShape{Operand: p.Operand, N: p.N}
 	var sums []string
 	for i := range atom.Sums() {
@@ -138,7 +138,7 @@ func (p *Product) products() {
 }
 
 // Kernel returns the parts in order as a kernel.
-func (p *Product) Kernel() *loop.Kernel {
+func (p *ProductKernel) Kernel() *loop.Kernel {
 	array := func(name string, t dtype.DType, n int, space loop.Space, access loop.Access) loop.Array {
 		return loop.Array{Name: name, DType: t, Width: 1, Len: n, Space: space, Access: access}
 	}
@@ -158,7 +158,7 @@ func (p *Product) Kernel() *loop.Kernel {
 	return k
 }
 
-func (p *Product) name() string {
+func (p *ProductKernel) name() string {
 	name := fmt.Sprintf("product_%s_%d", p.Operand, p.N)
 	if p.Panels {
 		name += "_panels"
@@ -170,7 +170,7 @@ func (p *Product) name() string {
 }
 
 // Case returns the kernel with operands that use all their digits, and their product.
-func (p *Product) Case() *Case {
+func (p *ProductKernel) Case() *Case {
 	matrix := func(seed uint32, n int) []float64 { return mapped(floats(seed, n), dtype.BF16.Round) }
 	a, b := matrix(1, loop.MmaRows*p.K()), matrix(2, p.K()*p.N)
 	want := zeros(loop.MmaRows * p.N)
@@ -189,7 +189,7 @@ func (p *Product) Case() *Case {
 }
 
 // right returns B in the layout of the kernel.
-func (p *Product) right(b []float64) []float64 {
+func (p *ProductKernel) right(b []float64) []float64 {
 	if p.Panels {
 		return b
 	}

@@ -11,7 +11,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// Analysis is what padding means in a graph, for any sizes of its symbols.
+// Analysis says which elements of a graph are padding, for any sizes of its symbols.
 type Analysis struct {
 	graph   *ir.Graph
 	open    func(d ir.Dim) bool

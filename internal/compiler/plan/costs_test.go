@@ -93,10 +93,10 @@ func choicesOf(t *testing.T, name, precision string) map[string]*plan.Choice {
 // timed, 0.632 where it was 0.653. Of groups of norms' derivatives that plans no longer have, seven, the rank was above the
 // median, and 0.618 that of the others. Threads without a row, and the instructions of maps, then counted, which made it 0.729.
 const (
-	leastMedianRank = 0.72
-	maxLoss         = 1.15
-	maxLosses       = 10  // one by an epilogue of many operations, which the choice of multiply-adds does not count
-	leastKnown      = 0.5 // the share of groups that the families still have
+	minMedianRank = 0.72
+	maxLoss       = 1.15
+	maxLosses     = 10  // one by an epilogue of many operations, which the choice of multiply-adds does not count
+	minKnown      = 0.5 // the share of groups that the families still have
 )
 
 // TestCostsOrderCandidates compares costs with times that were measured.
@@ -124,13 +124,13 @@ func TestCostsOrderCandidates(t *testing.T) {
 			t.Logf("%s, %s: %s takes %.1f µs by %s, %.1f by the fastest", g.family, g.precision, g.name, ns/1e3, c.Candidates[0].Schedule, slices.Min(took)/1e3)
 		}
 	}
-	if float64(known) < leastKnown*float64(len(groups)) {
+	if float64(known) < minKnown*float64(len(groups)) {
 		t.Fatalf("of %d groups of %s the families have %d; BenchmarkPredictions times those that they have now", len(groups), timesFile, known)
 	}
 	slices.Sort(ranks)
 	median := ranks[len(ranks)/2]
 	t.Logf("%d of %d groups: rank correlation %.3f in the median, %d losses", known, len(groups), median, losses)
-	if median < leastMedianRank || losses > maxLosses {
-		t.Errorf("the median rank correlation is %.3f, must be %g; %d candidates taken are slow, %d may be", median, leastMedianRank, losses, maxLosses)
+	if median < minMedianRank || losses > maxLosses {
+		t.Errorf("the median rank correlation is %.3f, must be %g; %d candidates taken are slow, %d may be", median, minMedianRank, losses, maxLosses)
 	}
 }

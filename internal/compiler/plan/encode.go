@@ -83,8 +83,10 @@ func encode(p *Plan) ([]byte, error) {
 	if drafted := p.drafted(); len(drafted) > 0 {
 		w.section(tagDrafts, 0, func() { list(w, drafted, func(k *int) { w.u32(*k); w.str(p.Kernels[*k].Draft) }) })
 	}
-	if maps := p.tensorMaps(); len(maps) > 0 {
-		w.section(tagBoxes, flagRequired, func() { list(w, maps, w.tensorMap) })
+	if emit.WithMma {
+		if maps := p.tensorMaps(); len(maps) > 0 {
+			w.section(tagBoxes, flagRequired, func() { list(w, maps, w.tensorMap) })
+		}
 	}
 	if len(p.Routines) > 0 {
 		w.section(tagRoutines, flagRequired, func() { list(w, p.Routines, w.routine) })

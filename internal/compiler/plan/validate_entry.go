@@ -3,6 +3,7 @@ package plan
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir/loop"
 )
 
@@ -207,8 +208,10 @@ func (v *validator) dispatch(e *Entry, d *Dispatch, depth int) *FormatError {
 			return err.in("binding %d", i)
 		}
 	}
-	if err := tensorMapsFit(k, d.Bindings); err != nil {
-		return err
+	if emit.WithMma {
+		if err := tensorMapsFit(k, d.Bindings); err != nil {
+			return err
+		}
 	}
 	if err := v.usage(k.Storage, d.Bindings); err != nil || d.Grid == nil {
 		return err

@@ -51,7 +51,7 @@ func TestMemoryOfPartitions(t *testing.T) {
 			Shardings: []parallel.Sharding{{Pattern: "x", Axes: []string{"data"}}},
 			States:    "data", Params: params, Bucket: layer,
 		}
-		places, err := p.Places(g)
+		places, err := p.Placements(g)
 		if err == nil {
 			g, _, err = p.Apply(g, places)
 		}

@@ -162,7 +162,7 @@ func recallArgs(args []canonicalArg, c *fusion.Canon, p *fusion.Partition, scrat
 	return out
 }
 
-// canonicalPart is what equal [emit.Part]s share.
+// canonicalPart is the key that equal [emit.Part]s share.
 type canonicalPart struct {
 	key     string
 	written []bool

@@ -8,7 +8,7 @@ import (
 )
 
 // applyStep executes any operation, as package scalar defines it.
-func applyStep(e scalar.Expr, args [3]column, out column) step {
+func applyStep(e scalar.Expr, args [3]column, out column) executor {
 	n := len(e.Args)
 	return func(active []int32) {
 		for _, t := range active {
@@ -38,8 +38,8 @@ type (
 // between returns the threads from the first to the last of the active ones.
 func between(active []int32) (from, to int32) { return active[0], active[len(active)-1] + 1 }
 
-// pairwise is the step of a function that sets o to a function of a and b, nil for none.
-func pairwise[O, T number](o []O, a, b []T, f func(o []O, a, b []T)) step {
+// pairwise is the executor of a function that sets o to a function of a and b, nil for none.
+func pairwise[O, T number](o []O, a, b []T, f func(o []O, a, b []T)) executor {
 	if f == nil {
 		return nil
 	}
@@ -50,7 +50,7 @@ func pairwise[O, T number](o []O, a, b []T, f func(o []O, a, b []T)) step {
 }
 
 // rounded returns s with its results rounded by f, nil for nil.
-func rounded[T number](s step, o []T, f func(T) T) step {
+func rounded[T number](s executor, o []T, f func(T) T) executor {
 	if s == nil {
 		return nil
 	}
@@ -63,7 +63,7 @@ func rounded[T number](s step, o []T, f func(T) T) step {
 }
 
 // floatStep is a faster path for common operations on floats, nil for others.
-func floatStep(e scalar.Expr, args [3]column, out column) step {
+func floatStep(e scalar.Expr, args [3]column, out column) executor {
 	a, b, c, o := args[0].f, args[1].f, args[2].f, out.f
 	switch e.Op {
 	case scalar.OpSelect:
@@ -89,8 +89,8 @@ func floatStep(e scalar.Expr, args [3]column, out column) step {
 	return rounded(floatArithmetic[float64](e.Op, o, a, b, c), o, e.Type.Round)
 }
 
-// floatArithmetic returns the step of an operation whose results are rounded to R, nil for others.
-func floatArithmetic[R float32 | float64](op scalar.Op, o, a, b, c []float64) step {
+// floatArithmetic returns the executor of an operation whose results are rounded to R, nil for others.
+func floatArithmetic[R float32 | float64](op scalar.Op, o, a, b, c []float64) executor {
 	var f func(o, a, b []float64)
 	switch op {
 	case scalar.OpAdd:
@@ -120,7 +120,7 @@ var floatCompare = map[scalar.Op]func(o []int64, a, b []float64){
 }
 
 // intStep is a faster path for common operations on integers other than u64, nil for others.
-func intStep(e scalar.Expr, args [3]column, out column) step {
+func intStep(e scalar.Expr, args [3]column, out column) executor {
 	a, b, c, o := args[0].i, args[1].i, args[2].i, out.i
 	if e.Op == scalar.OpConvert {
 		b = a
@@ -200,7 +200,7 @@ var intInRange = map[scalar.Op]func(o, a, b []int64){
 }
 
 // boolStep is a faster path for common operations on bools, nil for others.
-func boolStep(e scalar.Expr, args [3]column, out column) step {
+func boolStep(e scalar.Expr, args [3]column, out column) executor {
 	a, b, c, o := args[0].i, args[1].i, args[2].i, out.i
 	switch e.Op {
 	case scalar.OpSelect:
@@ -214,7 +214,7 @@ func boolStep(e scalar.Expr, args [3]column, out column) step {
 }
 
 // selectStep sets o to b where the condition holds, and to c elsewhere.
-func selectStep[T number](cond []int64, b, c, o []T) step {
+func selectStep[T number](cond []int64, b, c, o []T) executor {
 	return func(active []int32) {
 		from, to := between(active)
 		o, b, c, cond := o[from:to], b[from:to], c[from:to], cond[from:to]
@@ -227,7 +227,7 @@ func selectStep[T number](cond []int64, b, c, o []T) step {
 }
 
 // fused sets o to a·b + c, rounded once.
-func fused[R kind](o, a, b, c []float64) step {
+func fused[R kind](o, a, b, c []float64) executor {
 	return func(active []int32) {
 		from, to := between(active)
 		o, a, b, c := o[from:to], a[from:to], b[from:to], c[from:to]

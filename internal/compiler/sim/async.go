@@ -13,8 +13,8 @@ type asyncState struct {
 	stored   bool  // stored to, without a proxy fence since
 }
 
-// place is an element of an array.
-type place struct {
+// element is an element of an array.
+type element struct {
 	a    *array
 	elem int
 }
@@ -24,8 +24,8 @@ type copyGroup []arrival
 
 // arrival is an element of a copy in flight.
 type arrival struct {
-	to    place
-	from  place // no array for zero fill
+	to    element
+	from  element // no array for zero fill
 	value float64
 }
 
@@ -34,7 +34,7 @@ type copies struct {
 	*machine
 	groups [][]copyGroup // by thread: groups in flight and, last, the open one
 	spare  []copyGroup   // completed groups, whose memory the next ones use
-	stored [][]place     // by thread: stores since its last proxy fence to arrays with async state
+	stored [][]element   // by thread: stores since its last proxy fence to arrays with async state
 }
 
 // The two kinds of access to an element.
@@ -67,7 +67,7 @@ func (m *machine) prepare(body []loop.Stmt) {
 		}
 	})
 	m.mbarriers = mbarriers{machine: m}
-	m.copies = copies{machine: m, groups: make([][]copyGroup, m.threads), stored: make([][]place, m.threads)}
+	m.copies = copies{machine: m, groups: make([][]copyGroup, m.threads), stored: make([][]element, m.threads)}
 }
 
 // resetAsync resets the asynchronous state for a new workgroup.
@@ -120,7 +120,7 @@ func (c *copies) note(a *array, elem int, t int32, write bool) bool {
 	}
 	if write && !s.stored {
 		s.stored = true
-		c.stored[t] = append(c.stored[t], place{a, elem})
+		c.stored[t] = append(c.stored[t], element{a, elem})
 	}
 	return true
 }
@@ -172,9 +172,9 @@ func (c asyncCompiler) copyAsync(s *loop.CopyAsync) {
 				return
 			}
 			for i := range s.Count {
-				x := arrival{to: place{to, int(toAt.i[t]) + i}}
+				x := arrival{to: element{to, int(toAt.i[t]) + i}}
 				if here {
-					x.from = place{from, int(fromAt.i[t]) + i}
+					x.from = element{from, int(fromAt.i[t]) + i}
 				}
 				if !m.copies.begin(x, t) {
 					return
@@ -265,7 +265,7 @@ func (c *copies) fence(active []int32) {
 }
 
 // number returns an element of storage as a float, which represents all 32-bit numbers.
-func (p place) number() float64 {
+func (p element) number() float64 {
 	v := p.a.decode(p.a.data[p.elem*p.a.size:])
 	if p.a.isFloat {
 		return v.F

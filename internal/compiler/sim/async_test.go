@@ -14,7 +14,7 @@ import (
 
 // Multiply-adds of f32 use only the bits of TF32.
 func TestSingleFloatsAreCut(t *testing.T) {
-	c := kerneltest.NewProduct(dtype.F32, 8, false, false).Case()
+	c := kerneltest.NewProductKernel(dtype.F32, 8, false, false).Case()
 	clear(c.Arrays[kerneltest.ProductLeft])
 	clear(c.Arrays[kerneltest.ProductRight])
 	c.Arrays[kerneltest.ProductLeft][0] = 1 + math.Ldexp(1, -10) + math.Ldexp(1, -11)
@@ -29,7 +29,7 @@ func TestSingleFloatsAreCut(t *testing.T) {
 }
 
 // simulate runs a product, maybe with a planted fault.
-func simulate(p *kerneltest.Product) error {
+func simulate(p *kerneltest.ProductKernel) error {
 	c := p.Case()
 	return sim.Run(c.Kernel, launch(c), sim.Options{})
 }
@@ -38,51 +38,51 @@ func TestAsynchronousFaultsAreFound(t *testing.T) {
 	touch := let("x", scalar.LoadAt(kerneltest.LeftTile, dtype.F32, i32(0)))
 	for _, c := range []struct {
 		name  string
-		spoil func(p *kerneltest.Product)
+		spoil func(p *kerneltest.ProductKernel)
 		want  sim.Kind
 		array string
 	}{
-		{"copies that nobody waits for", func(p *kerneltest.Product) { p.Wait = nil }, sim.Unfinished, "left_tile"},
-		{"copies outside any group", func(p *kerneltest.Product) { p.Copies = p.Copies[:len(p.Copies)-1] }, sim.Unfinished, "left_tile"},
-		{"a wait for all groups but the one needed", func(p *kerneltest.Product) { p.Wait = []loop.Stmt{&loop.CopyWait{Pending: 1}} }, sim.Unfinished, "left_tile"},
-		{"what a copy brings read by its thread before the wait", func(p *kerneltest.Product) { p.Wait = append([]loop.Stmt{touch}, p.Wait...) }, sim.Unfinished, "left_tile"},
-		{"a copy to where another is under way", func(p *kerneltest.Product) { p.Copies = append(p.Copies[:1:1], p.Copies...) }, sim.Unfinished, "left_tile"},
-		{"no fence", func(p *kerneltest.Product) { p.Fence = nil }, sim.Unfenced, "left_tile"},
-		{"a fence before the wait", func(p *kerneltest.Product) { p.Wait, p.Fence = p.Fence, p.Wait }, sim.Unfenced, "left_tile"},
-		{"no barrier", func(p *kerneltest.Product) { p.Barrier = nil }, sim.Race, "left_tile"},
-		{"sums used while the multiply-adds are under way", func(p *kerneltest.Product) { p.Done = nil }, sim.Unfinished, "sum0"},
-		{"sums used that the wait does not name", func(p *kerneltest.Product) { p.Done = []loop.Stmt{&loop.MmaWait{}} }, sim.Unfinished, "sum0"},
-		{"sums changed while the multiply-adds are under way", func(p *kerneltest.Product) {
+		{"copies that nobody waits for", func(p *kerneltest.ProductKernel) { p.Wait = nil }, sim.Unfinished, "left_tile"},
+		{"copies outside any group", func(p *kerneltest.ProductKernel) { p.Copies = p.Copies[:len(p.Copies)-1] }, sim.Unfinished, "left_tile"},
+		{"a wait for all groups but the one needed", func(p *kerneltest.ProductKernel) { p.Wait = []loop.Stmt{&loop.CopyWait{Pending: 1}} }, sim.Unfinished, "left_tile"},
+		{"what a copy brings read by its thread before the wait", func(p *kerneltest.ProductKernel) { p.Wait = append([]loop.Stmt{touch}, p.Wait...) }, sim.Unfinished, "left_tile"},
+		{"a copy to where another is under way", func(p *kerneltest.ProductKernel) { p.Copies = append(p.Copies[:1:1], p.Copies...) }, sim.Unfinished, "left_tile"},
+		{"no fence", func(p *kerneltest.ProductKernel) { p.Fence = nil }, sim.Unfenced, "left_tile"},
+		{"a fence before the wait", func(p *kerneltest.ProductKernel) { p.Wait, p.Fence = p.Fence, p.Wait }, sim.Unfenced, "left_tile"},
+		{"no barrier", func(p *kerneltest.ProductKernel) { p.Barrier = nil }, sim.Race, "left_tile"},
+		{"sums used while the multiply-adds are under way", func(p *kerneltest.ProductKernel) { p.Done = nil }, sim.Unfinished, "sum0"},
+		{"sums used that the wait does not name", func(p *kerneltest.ProductKernel) { p.Done = []loop.Stmt{&loop.MmaWait{}} }, sim.Unfinished, "sum0"},
+		{"sums changed while the multiply-adds are under way", func(p *kerneltest.ProductKernel) {
 			p.Done = append([]loop.Stmt{&loop.Assign{Name: "sum1", Value: f32(0)}}, p.Done...)
 		}, sim.Unfinished, "sum1"},
-		{"an operand overwritten while it is read", func(p *kerneltest.Product) {
+		{"an operand overwritten while it is read", func(p *kerneltest.ProductKernel) {
 			p.Multiply = append(p.Multiply, store(kerneltest.LeftTile, loop.LocalID(0, loop.WarpGroup), f32(0)))
 		}, sim.Unfinished, "left_tile"},
-		{"an operand overwritten before others have waited", func(p *kerneltest.Product) {
+		{"an operand overwritten before others have waited", func(p *kerneltest.ProductKernel) {
 			p.Store = []loop.Stmt{store(kerneltest.LeftTile, loop.LocalID(0, loop.WarpGroup), f32(0))}
 		}, sim.Race, "left_tile"},
-		{"a copy to an operand while it is read", func(p *kerneltest.Product) { p.Multiply = append(p.Multiply, p.Copies[0]) }, sim.Unfinished, "left_tile"},
-		{"multiply-adds under way at the end", func(p *kerneltest.Product) { p.Done, p.Store = nil, nil }, sim.Unfinished, "sum0"},
-		{"copies under way at the end", func(p *kerneltest.Product) {
+		{"a copy to an operand while it is read", func(p *kerneltest.ProductKernel) { p.Multiply = append(p.Multiply, p.Copies[0]) }, sim.Unfinished, "left_tile"},
+		{"multiply-adds under way at the end", func(p *kerneltest.ProductKernel) { p.Done, p.Store = nil, nil }, sim.Unfinished, "sum0"},
+		{"copies under way at the end", func(p *kerneltest.ProductKernel) {
 			p.Store = append([]loop.Stmt{barrier}, append(p.Copies[:1:1], p.Store...)...)
 		}, sim.Unfinished, "left_tile"},
-		{"a copy to an odd address", func(p *kerneltest.Product) {
+		{"a copy to an odd address", func(p *kerneltest.ProductKernel) {
 			c := *p.Copies[0].(*loop.CopyAsync)
 			c.ToAt = scalar.Add(c.ToAt, i32(1))
 			p.Copies = append([]loop.Stmt{&c}, p.Copies[1:]...)
 		}, sim.Misaligned, "left_tile"},
-		{"a tile at an odd address", func(p *kerneltest.Product) {
+		{"a tile at an odd address", func(p *kerneltest.ProductKernel) {
 			p.Multiply[0].(*loop.Mma).Terms[0].B.At = i32(32)
 		}, sim.Misaligned, "right_tile"},
-		{"a tile that the threads place differently", func(p *kerneltest.Product) {
+		{"a tile that the threads place differently", func(p *kerneltest.ProductKernel) {
 			p.Multiply[0].(*loop.Mma).Terms[0].B.At = scalar.Mul(loop.LocalID(0, loop.WarpGroup), i32(0x100))
 		}, sim.Misaligned, "right_tile"},
-		{"a tile past the end", func(p *kerneltest.Product) {
+		{"a tile past the end", func(p *kerneltest.ProductKernel) {
 			p.Multiply[0].(*loop.Mma).Terms[0].B.At = i32(0x100)
 		}, sim.OutOfBounds, "right_tile"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			p := kerneltest.NewProduct(dtype.F32, 8, false, false)
+			p := kerneltest.NewProductKernel(dtype.F32, 8, false, false)
 			c.spoil(p)
 			err := simulate(p)
 			var f *sim.Fault
@@ -142,7 +142,7 @@ func TestCopiesIntoVectors(t *testing.T) {
 
 // The source of a copy must not change until the copy is complete.
 func TestSourcesOfCopiesMustNotChange(t *testing.T) {
-	p := kerneltest.NewProduct(dtype.F32, 8, false, false)
+	p := kerneltest.NewProductKernel(dtype.F32, 8, false, false)
 	first := scalar.Eq(loop.LocalID(0, loop.WarpGroup), i32(0))
 	change := when(first, store(kerneltest.ProductLeft, i32(0), f32(77)))
 	p.Wait = append([]loop.Stmt{barrier, change, barrier}, p.Wait...)
@@ -158,7 +158,7 @@ func TestSourcesOfCopiesMustNotChange(t *testing.T) {
 // A variable of A may be assigned once a wait has named it.
 func TestRegistersAreFreeOnceNamed(t *testing.T) {
 	for _, named := range []bool{false, true} {
-		p := kerneltest.NewProduct(dtype.F32, 8, false, true)
+		p := kerneltest.NewProductKernel(dtype.F32, 8, false, true)
 		wait := p.Done[0].(*loop.MmaWait)
 		if named {
 			wait.Names = append(wait.Names, "left0_0")
@@ -168,7 +168,7 @@ func TestRegistersAreFreeOnceNamed(t *testing.T) {
 		if (err == nil) != named {
 			t.Errorf("named %t: error %v", named, err)
 		}
-		pairs := kerneltest.NewProduct(dtype.BF16, 8, false, true)
+		pairs := kerneltest.NewProductKernel(dtype.BF16, 8, false, true)
 		wait = pairs.Done[0].(*loop.MmaWait)
 		if named {
 			wait.Names = append(wait.Names, "left0_0")
@@ -182,7 +182,7 @@ func TestRegistersAreFreeOnceNamed(t *testing.T) {
 
 // A first product ignores the previous values of its accumulator.
 func TestFirstProductsOverwriteAccumulators(t *testing.T) {
-	p := kerneltest.NewProduct(dtype.BF16, 8, false, false)
+	p := kerneltest.NewProductKernel(dtype.BF16, 8, false, false)
 	for _, s := range p.Fragments {
 		s.(*loop.Var).Init = f32(7)
 	}

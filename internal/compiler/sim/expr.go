@@ -95,7 +95,7 @@ func checkRange(c *compiler, e scalar.Expr, col column) {
 	})
 }
 
-// operator adds the step of an operation after those of its operands.
+// operator adds the executor of an operation after those of its operands.
 func (c *compiler) operator(e scalar.Expr) column {
 	var args [3]column
 	for i, a := range e.Args {
@@ -117,7 +117,7 @@ func (c *compiler) operator(e scalar.Expr) column {
 			c.divisor(args[1])
 		}
 	}
-	var s step
+	var s executor
 	switch operand := e.Args[len(e.Args)-1].Type; {
 	case operand.IsFloat():
 		s = floatStep(e, args, out)

@@ -82,7 +82,7 @@ func TestFastStepsEqualTheDefinition(t *testing.T) {
 				}
 			}
 			got, want := newColumn(e.Type, n), newColumn(e.Type, n)
-			var fast step
+			var fast executor
 			switch {
 			case typ.IsFloat():
 				fast = floatStep(e, cols, got)

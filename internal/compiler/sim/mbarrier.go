@@ -175,7 +175,7 @@ func (c asyncCompiler) copyTMA(s *loop.CopyTMA) {
 				elem, inside = tiledElement(view, origin, i, t)
 			}
 			if inside {
-				x.from = place{from, elem}
+				x.from = element{from, elem}
 			}
 			if !m.mbarriers.begin(&x, t) {
 				return
@@ -186,9 +186,9 @@ func (c asyncCompiler) copyTMA(s *loop.CopyTMA) {
 }
 
 // elementOf returns the destination of element i of a copy, in rows of a tile.
-func elementOf(to *array, base, i int, view *loop.TensorMap) place {
+func elementOf(to *array, base, i int, view *loop.TensorMap) element {
 	tile := loop.Tile{}
-	return place{to, base + tile.Element(to.DType, i/view.Size[0], i%view.Size[0])}
+	return element{to, base + tile.Element(to.DType, i/view.Size[0], i%view.Size[0])}
 }
 
 // tiledElement returns the source of element i of a copy, and whether it is in bounds of the tensor map.

@@ -122,7 +122,7 @@ func (m *machine) converged(active []int32) bool {
 // roles runs the bodies of roles as coroutines, each until it waits for an mbarrier.
 func (c asyncCompiler) roles(s *loop.Roles) {
 	m := c.m
-	bodies := make([]step, len(s.List))
+	bodies := make([]executor, len(s.List))
 	for i, r := range s.List {
 		bodies[i] = c.block(r.Body)
 	}
@@ -155,7 +155,7 @@ func (m *machine) newRoles(s *loop.Roles) {
 }
 
 // runRoles runs the roles in rounds until all have ended or none can continue.
-func (m *machine) runRoles(bodies []step) {
+func (m *machine) runRoles(bodies []executor) {
 	going := make([]func() (struct{}, bool), len(bodies))
 	for i, body := range bodies {
 		p := m.roles[i]

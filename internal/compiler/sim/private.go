@@ -3,15 +3,15 @@ package sim
 // The elements of a private array belong to one thread, so that an access to one has no race and
 // is not counted: that it is in bounds, and that a read follows a write, is all there is to check.
 
-// loadPrivate returns the step that reads one element per thread of a private array.
-func loadPrivate(m *machine, a *array, at, out column) step {
+// loadPrivate returns the executor that reads one element per thread of a private array.
+func loadPrivate(m *machine, a *array, at, out column) executor {
 	if out.f != nil {
 		return privateLoad(m, a, at.i, out.f, a.own.f)
 	}
 	return privateLoad(m, a, at.i, out.i, a.own.i)
 }
 
-func privateLoad[T number](m *machine, a *array, at []int64, out, own []T) step {
+func privateLoad[T number](m *machine, a *array, at []int64, out, own []T) executor {
 	return func(active []int32) {
 		for _, t := range active {
 			elem := m.index(a, at[t], t)
@@ -28,15 +28,15 @@ func privateLoad[T number](m *machine, a *array, at []int64, out, own []T) step 
 	}
 }
 
-// storePrivate returns the step that writes one element per thread of a private array.
-func storePrivate(m *machine, a *array, at, from column) step {
+// storePrivate returns the executor that writes one element per thread of a private array.
+func storePrivate(m *machine, a *array, at, from column) executor {
 	if from.f != nil {
 		return privateStore(m, a, at.i, from.f, a.own.f)
 	}
 	return privateStore(m, a, at.i, from.i, a.own.i)
 }
 
-func privateStore[T number](m *machine, a *array, at []int64, from, own []T) step {
+func privateStore[T number](m *machine, a *array, at []int64, from, own []T) executor {
 	return func(active []int32) {
 		for _, t := range active {
 			elem := m.index(a, at[t], t)

@@ -50,14 +50,14 @@ func Run(k *loop.Kernel, l Launch, o Options) error {
 	return p.Run(l, o)
 }
 
-// Program is a kernel that is checked and translated to steps once, for several dispatches, one at a time.
-type Program struct {
+// PreparedKernel is a kernel that is checked and translated to functions once, for several dispatches, one at a time.
+type PreparedKernel struct {
 	m    *machine
-	body step
+	body executor
 }
 
 // Prepare checks and translates a kernel. The errors are those of [Run] that no launch changes.
-func Prepare(k *loop.Kernel) (*Program, error) {
+func Prepare(k *loop.Kernel) (*PreparedKernel, error) {
 	if err := loop.Check(k); err != nil {
 		return nil, err
 	}
@@ -65,17 +65,17 @@ func Prepare(k *loop.Kernel) (*Program, error) {
 }
 
 // prepareUnchecked is [Prepare] without [loop.Check].
-func prepareUnchecked(k *loop.Kernel) (*Program, error) {
+func prepareUnchecked(k *loop.Kernel) (*PreparedKernel, error) {
 	c := newCompiler(k)
 	body := c.block(k.Body)
 	if c.err != nil {
 		return nil, c.err
 	}
-	return &Program{c.m, body}, nil
+	return &PreparedKernel{c.m, body}, nil
 }
 
 // Run is [Run] of the program's kernel. Nothing but the bound buffers is passed from one run to the next.
-func (p *Program) Run(l Launch, o Options) error {
+func (p *PreparedKernel) Run(l Launch, o Options) error {
 	m := p.m
 	if err := m.bind(l, o); err != nil {
 		return err
@@ -103,9 +103,9 @@ func (p *Program) Run(l Launch, o Options) error {
 	return nil
 }
 
-// step executes a piece of the kernel for the active threads, in ascending order. It returns
+// executor executes a piece of the kernel for the active threads, in ascending order. It returns
 // early if the machine has a fault.
-type step func(active []int32)
+type executor func(active []int32)
 
 // machine is the state of the running workgroup.
 type machine struct {

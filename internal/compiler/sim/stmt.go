@@ -21,7 +21,7 @@ type compiler struct {
 	// Temporary columns are reused by the next statement.
 	temps [2][]column // floats, others
 	used  [2]int
-	steps []step // of the current statement
+	steps []executor // of the current statement
 	done  map[scalar.Expr]column
 	fixed map[constant]column
 
@@ -60,7 +60,7 @@ func newCompiler(k *loop.Kernel) *compiler {
 }
 
 // block compiles a sequence of statements.
-func (c *compiler) block(body []loop.Stmt) step {
+func (c *compiler) block(body []loop.Stmt) executor {
 	depth, checked := len(c.path), len(c.checked)
 	var list []statement
 	var defined []string
@@ -92,11 +92,11 @@ func (c *compiler) block(body []loop.Stmt) step {
 // statement is a compiled statement.
 type statement struct {
 	at    string // its path
-	steps []step
+	steps []executor
 }
 
 // sequence runs steps until one faults.
-func (m *machine) sequence(steps []step) step {
+func (m *machine) sequence(steps []executor) executor {
 	return func(active []int32) {
 		for _, s := range steps {
 			s(active)
@@ -112,7 +112,7 @@ func (c *compiler) begin() {
 	c.steps, c.used, c.done = nil, [2]int{}, map[scalar.Expr]column{}
 }
 
-func (c *compiler) add(s step) { c.steps = append(c.steps, s) }
+func (c *compiler) add(s executor) { c.steps = append(c.steps, s) }
 
 // define creates a variable with its column.
 func (c *compiler) define(name string, t dtype.DType) column {

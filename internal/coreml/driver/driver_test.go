@@ -17,7 +17,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/coreml"
-	"github.com/rlx-go/rlx/native/coreml/session"
+	"github.com/rlx-go/rlx/native/coreml/train"
 )
 
 // runtime is Core ML: on Linux the one in software, whose objects are counted.
@@ -232,8 +232,8 @@ func TestSizesAreChosen(t *testing.T) {
 	}
 }
 
-// TestSessionTrains runs a whole session through the binding.
-func TestSessionTrains(t *testing.T) {
+// TestTrainerTrains trains a model through the binding.
+func TestTrainerTrains(t *testing.T) {
 	rt := runtime(t)
 	g, err := ir.Build("linear", func(b *ir.Builder) {
 		x, y := b.Input("x", ir.F32, ir.Dims(4, 2)...), b.Input("y", ir.F32, ir.Dims(4, 1)...)
@@ -246,9 +246,9 @@ func TestSessionTrains(t *testing.T) {
 	in := map[string]native.Tensor{
 		"x": native.Float32s([]float32{1, 0, 0, 1, 1, 1, -1, 0.5}, 4, 2), "y": native.Float32s([]float32{2, -1, 1, -2.5}, 4, 1),
 	}
-	for name, o := range map[string]session.Options{"host": {}, "fused": {Fuse: true}, "fp16": {Half: true}} {
+	for name, o := range map[string]train.Options{"host": {}, "fused": {Fuse: true}, "fp16": {Half: true}} {
 		o.Optimizer, o.Rate = optim.SGD{Momentum: 0.9}, 0.1
-		s, err := session.New(rt, g, nil, o)
+		s, err := train.New(rt, g, nil, o)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -79,12 +79,12 @@ func (r *reader) operation(op *mil.Op, written map[string]ir.Value) {
 		written[c.name("input")] = c.arg("data")
 		return
 	}
-	meaning, ok := meanings[op.Kind]
+	implementation, ok := implementations[op.Kind]
 	if !ok {
 		r.Fail(ir.Errorf(ir.ErrUnsupported, "unknown operation %s", op))
 		return
 	}
-	v := meaning(c)
+	v := implementation(c)
 	if r.Err() == nil && !v.Type().Equal(r.typ(op.Type)) {
 		r.Fail(ir.Shapef("%s returns %s; it is declared as %s", op, v.Type(), op.Type))
 	}

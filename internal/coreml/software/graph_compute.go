@@ -11,37 +11,37 @@ func init() {
 	for kind, f := range map[string]func(b *ir.Builder, x ir.Value, axes ...int) ir.Value{
 		"reduce_sum": ops.ReduceSum, "reduce_max": ops.ReduceMax, "reduce_min": ops.ReduceMin, "reduce_prod": ops.ReduceProd, "reduce_mean": ops.Mean,
 	} {
-		meanings[kind] = func(c *call) ir.Value { return c.reshaped(f(c.Builder, c.x(), c.axes(c.x())...)) }
+		implementations[kind] = func(c *call) ir.Value { return c.reshaped(f(c.Builder, c.x(), c.axes(c.x())...)) }
 	}
 	for kind, f := range map[string]func(b *ir.Builder, x ir.Value, axis int) ir.Value{"reduce_argmax": ops.ArgMax, "reduce_argmin": ops.ArgMin} {
-		meanings[kind] = func(c *call) ir.Value { return c.reshaped(f(c.Builder, c.x(), c.axis(c.x(), -1))) }
+		implementations[kind] = func(c *call) ir.Value { return c.reshaped(f(c.Builder, c.x(), c.axis(c.x(), -1))) }
 	}
-	meanings["cumsum"] = func(c *call) ir.Value {
+	implementations["cumsum"] = func(c *call) ir.Value {
 		return ops.CumSum(c.Builder, c.x(), ops.CumSumAttrs{Axis: c.axis(c.x(), 0), Exclusive: c.flag("exclusive"), Reverse: c.flag("reverse")})
 	}
-	meanings["argsort"] = func(c *call) ir.Value {
+	implementations["argsort"] = func(c *call) ir.Value {
 		return ops.ArgSort(c.Builder, c.x(), ops.SortAttrs{Axis: c.axis(c.x(), -1), Descending: !c.flag("ascending")})
 	}
-	meanings["softmax"] = func(c *call) ir.Value { return ops.Softmax(c.Builder, c.x(), c.axis(c.x(), -1)) }
-	meanings["layer_norm"] = layerNorm
-	meanings["matmul"] = matMul
-	meanings["conv"] = conv
-	meanings["max_pool"] = func(c *call) ir.Value {
+	implementations["softmax"] = func(c *call) ir.Value { return ops.Softmax(c.Builder, c.x(), c.axis(c.x(), -1)) }
+	implementations["layer_norm"] = layerNorm
+	implementations["matmul"] = matMul
+	implementations["conv"] = conv
+	implementations["max_pool"] = func(c *call) ir.Value {
 		return c.pooled(func(x ir.Value, a ops.PoolAttrs) ir.Value { return ops.MaxPool(c.Builder, x, a) })
 	}
-	meanings["avg_pool"] = func(c *call) ir.Value {
+	implementations["avg_pool"] = func(c *call) ir.Value {
 		return c.pooled(func(x ir.Value, a ops.PoolAttrs) ir.Value {
 			return ops.AvgPool(c.Builder, x, ops.AvgPoolAttrs{PoolAttrs: a, CountIncludePad: !c.flag("exclude_padding_from_average")})
 		})
 	}
-	meanings["scaled_dot_product_attention"] = func(c *call) ir.Value {
+	implementations["scaled_dot_product_attention"] = func(c *call) ir.Value {
 		mask := ir.Value{}
 		if c.has("attn_mask") {
 			mask = c.arg("attn_mask")
 		}
 		return ops.Attention(c.Builder, c.arg("query"), c.arg("key"), c.arg("value"), mask, ops.AttentionAttrs{})
 	}
-	meanings["constexpr_blockwise_shift_scale"] = blockwise
+	implementations["constexpr_blockwise_shift_scale"] = blockwise
 }
 
 // blockwise multiplies integers by the scale of their block, after subtracting its offset.

@@ -5,8 +5,8 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// meanings maps operations to their implementations.
-var meanings = map[string]func(c *call) ir.Value{}
+// implementations are those of operations, by name.
+var implementations = map[string]func(c *call) ir.Value{}
 
 func init() {
 	for kind, f := range map[string]func(b *ir.Builder, x ir.Value) ir.Value{
@@ -16,7 +16,7 @@ func init() {
 		"tan": ops.Tan, "tanh": ops.Tanh, "logical_not": ops.Not, "identity": ops.StopGradient,
 		"square": func(b *ir.Builder, x ir.Value) ir.Value { return ops.Mul(b, x, x) },
 	} {
-		meanings[kind] = func(c *call) ir.Value { return f(c.Builder, c.x()) }
+		implementations[kind] = func(c *call) ir.Value { return f(c.Builder, c.x()) }
 	}
 	for kind, f := range map[string]func(b *ir.Builder, x, y ir.Value) ir.Value{
 		"add": ops.Add, "sub": ops.Sub, "mul": ops.Mul, "maximum": ops.Max, "minimum": ops.Min, "pow": ops.Pow,
@@ -24,22 +24,22 @@ func init() {
 		"logical_and": ops.And, "logical_or": ops.Or, "logical_xor": ops.Xor,
 		"real_div": ops.Div, "floor_div": floored, "mod": modulo,
 	} {
-		meanings[kind] = func(c *call) ir.Value { return f(c.Builder, c.x(), c.y()) }
+		implementations[kind] = func(c *call) ir.Value { return f(c.Builder, c.x(), c.y()) }
 	}
-	meanings["log"] = func(c *call) ir.Value {
+	implementations["log"] = func(c *call) ir.Value {
 		return ops.Log(c.Builder, ops.Add(c.Builder, c.x(), c.like(c.x(), c.number("epsilon", 1e-45))))
 	}
-	meanings["rsqrt"] = func(c *call) ir.Value {
+	implementations["rsqrt"] = func(c *call) ir.Value {
 		return ops.Rsqrt(c.Builder, ops.Add(c.Builder, c.x(), c.like(c.x(), c.number("epsilon", 1e-12))))
 	}
-	meanings["gelu"] = func(c *call) ir.Value {
+	implementations["gelu"] = func(c *call) ir.Value {
 		if c.word("mode") == "TANH_APPROXIMATION" {
 			return ops.GeluTanh(c.Builder, c.x())
 		}
 		return ops.Gelu(c.Builder, c.x())
 	}
-	meanings["cast"] = func(c *call) ir.Value { return ops.Convert(c.Builder, c.x(), dtypes[c.op.Type.DType]) }
-	meanings["select"] = func(c *call) ir.Value {
+	implementations["cast"] = func(c *call) ir.Value { return ops.Convert(c.Builder, c.x(), dtypes[c.op.Type.DType]) }
+	implementations["select"] = func(c *call) ir.Value {
 		to := func(parameter string) ir.Value { return ops.BroadcastTo(c.Builder, c.arg(parameter), c.dims()) }
 		return ops.Select(c.Builder, to("cond"), to("a"), to("b"))
 	}

@@ -6,9 +6,9 @@ import (
 )
 
 func init() {
-	meanings["reshape"] = func(c *call) ir.Value { return c.reshaped(c.x()) }
-	meanings["transpose"] = func(c *call) ir.Value { return ops.Transpose(c.Builder, c.x(), c.ints("perm")...) }
-	meanings["slice_by_index"] = func(c *call) ir.Value {
+	implementations["reshape"] = func(c *call) ir.Value { return c.reshaped(c.x()) }
+	implementations["transpose"] = func(c *call) ir.Value { return ops.Transpose(c.Builder, c.x(), c.ints("perm")...) }
+	implementations["slice_by_index"] = func(c *call) ir.Value {
 		begin := c.ints("begin")
 		stride := c.ints("stride")
 		if stride == nil {
@@ -18,14 +18,14 @@ func init() {
 		}
 		return ops.Slice(c.Builder, c.x(), ir.Dims(begin...), c.dims(), stride)
 	}
-	meanings["concat"] = func(c *call) ir.Value {
+	implementations["concat"] = func(c *call) ir.Value {
 		var parts []ir.Value
 		for _, name := range c.argument("values") {
 			parts = append(parts, c.values[name])
 		}
 		return ops.Concatenate(c.Builder, c.axis(parts[0], 0), parts...)
 	}
-	meanings["pad"] = func(c *call) ir.Value {
+	implementations["pad"] = func(c *call) ir.Value {
 		var low, high []int
 		for i, p := range c.ints("pad") {
 			if i%2 == 0 {
@@ -36,17 +36,17 @@ func init() {
 		}
 		return ops.Pad(c.Builder, c.x(), c.like(c.x(), c.number("constant_val", 0)), low, high, make([]int, len(low)))
 	}
-	meanings["tile"] = func(c *call) ir.Value { return ops.Tile(c.Builder, c.x(), c.ints("reps")...) }
-	meanings["reverse"] = func(c *call) ir.Value { return ops.Reverse(c.Builder, c.x(), c.axes(c.x())...) }
-	meanings["gather"] = func(c *call) ir.Value {
+	implementations["tile"] = func(c *call) ir.Value { return ops.Tile(c.Builder, c.x(), c.ints("reps")...) }
+	implementations["reverse"] = func(c *call) ir.Value { return ops.Reverse(c.Builder, c.x(), c.axes(c.x())...) }
+	implementations["gather"] = func(c *call) ir.Value {
 		axis := c.axis(c.x(), 0)
 		return ops.Take(c.Builder, c.x(), c.inside("indices", axis), axis, ops.OutsideFill)
 	}
-	meanings["gather_along_axis"] = func(c *call) ir.Value {
+	implementations["gather_along_axis"] = func(c *call) ir.Value {
 		axis := c.axis(c.x(), 0)
 		return ops.TakeAlongAxis(c.Builder, c.x(), c.inside("indices", axis), axis, ops.OutsideFill)
 	}
-	meanings["scatter_along_axis"] = scatterAlong
+	implementations["scatter_along_axis"] = scatterAlong
 }
 
 // inside returns an argument of indices into an axis of x. Indices out of range fail the run: Core

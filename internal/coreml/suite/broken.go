@@ -24,8 +24,8 @@ func writeWhole(dir string) error {
 	}
 	x := b.Input("x", mil.TypeOf(mil.Float32, 2, 4))
 	product := b.Op("matmul", mil.Args{"x": x, "y": mil.Floats(mil.Float32, weights, 4, 3), "transpose_x": false, "transpose_y": false})
-	turned := b.Op("reshape", mil.Args{"x": b.Op("gelu", mil.Args{"x": product, "mode": "EXACT"}), "shape": []int{3, 2}})
-	b.Output("y", b.Op("reduce_sum", mil.Args{"x": turned, "axes": []int{0}, "keep_dims": false}))
+	reshaped := b.Op("reshape", mil.Args{"x": b.Op("gelu", mil.Args{"x": product, "mode": "EXACT"}), "shape": []int{3, 2}})
+	b.Output("y", b.Op("reduce_sum", mil.Args{"x": reshaped, "axes": []int{0}, "keep_dims": false}))
 	f, err := b.Function()
 	if err != nil {
 		return err

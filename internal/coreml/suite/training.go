@@ -74,7 +74,7 @@ func trained(p *mil.Package, m *ir.Module) (values, error) {
 	start[optim.RateInput] = ir.Floats(ir.F32, []float64{0.05}, []int{}...)
 	features := map[string]string{} // inputs by the names of the graph
 	for _, in := range f.Inputs {
-		_, graphName := meaning(p, f, in.Name)
+		_, graphName := roleOf(p, f, in.Name)
 		features[graphName] = in.Name
 	}
 	for _, s := range program.Persistent() { // optimizer states start as zeros
@@ -87,7 +87,7 @@ func trained(p *mil.Package, m *ir.Module) (values, error) {
 		v.Inputs[features[s.Name]] = arrayOf(start[s.Name])
 	}
 	for _, output := range f.Outputs {
-		if role, graphName := meaning(p, f, output); role == "next" {
+		if role, graphName := roleOf(p, f, output); role == "next" {
 			v.Next[output] = features[graphName]
 		}
 	}
@@ -101,8 +101,8 @@ func trained(p *mil.Package, m *ir.Module) (values, error) {
 	return v, program.Close(ctx)
 }
 
-// meaning returns the role of a feature and its name in the graph.
-func meaning(p *mil.Package, f *mil.Function, feature string) (role, name string) {
+// roleOf returns the role of a feature and its name in the graph.
+func roleOf(p *mil.Package, f *mil.Function, feature string) (role, name string) {
 	words := strings.SplitN(p.Metadata[f.Name+"/"+feature], " ", 3)
 	return words[0], words[2]
 }
@@ -138,12 +138,12 @@ func ran(ctx context.Context, program native.Program, p *mil.Package, f *mil.Fun
 		return v, err
 	}
 	for _, i := range f.Inputs {
-		if _, name := meaning(p, f, i.Name); in[name] != nil {
+		if _, name := roleOf(p, f, i.Name); in[name] != nil {
 			v.Inputs[i.Name] = arrayOf(in[name])
 		}
 	}
 	for _, feature := range f.Outputs {
-		role, name := meaning(p, f, feature)
+		role, name := roleOf(p, f, feature)
 		t := out[name]
 		if role == "next" {
 			if t, err = program.Get(ctx, name); err != nil {

@@ -94,10 +94,10 @@ int rlx_describe(const rlx_cuda *cu, int ordinal, rlx_device *device, rlx_info *
 	RLX_TRY(cuDeviceGetAttribute, (&info->shared, 97, number));
 	RLX_TRY(cuDeviceTotalMem, (&info->memory, number));
 	const int optional[] = {36, 37, 38};
-	int *const told[] = {&info->memory_khz, &info->bus_bits, &info->cache};
+	int *const values[] = {&info->memory_khz, &info->bus_bits, &info->cache};
 	for (int i = 0; i < 3; i++) {
-		*told[i] = 0;
-		if (cu->cuDeviceGetAttribute(told[i], optional[i], number)) *told[i] = 0;
+		*values[i] = 0;
+		if (cu->cuDeviceGetAttribute(values[i], optional[i], number)) *values[i] = 0;
 	}
 	device->cu = cu;
 	device->number = number;

@@ -316,7 +316,7 @@ int rlx_compile(const rlx_nvrtc *rtc, const char *source, const char **options, 
 // (k×n). row is the leading dimension, step the batch stride.
 typedef struct {
 	int compute, factors, result; // cublasComputeType_t, cudaDataType_t
-	int turned[2];
+	int transposed[2];
 	uint64_t m, n, k, workspace;
 	int32_t batch;
 	int64_t row[4], step[4]; // of first, second, the result, and what is added

@@ -9,7 +9,7 @@ enum {
 	desc_transpose_a = 3, desc_transpose_b = 4, desc_epilogue = 7, desc_bias = 8,
 	layout_batch = 5, layout_step = 6,
 	preference_workspace = 1,
-	real_f32 = 0, operation_turned = 1,
+	real_f32 = 0, operation_transposed = 1,
 };
 
 // cublasLtMatmulHeuristicResult_t begins with the algorithm, 64 bytes, and then the
@@ -32,8 +32,8 @@ int rlx_blas_create(const rlx_blas *blas, rlx_device *d, rlx_handle *handle) {
 	if (!r) *call = name, r = blas->function args
 
 static int lay_out(const rlx_blas *blas, const rlx_shape *s, int i, rlx_handle *layout, const char **call) {
-	const uint64_t rows[] = {s->turned[0] ? s->k : s->m, s->turned[1] ? s->n : s->k, s->m, s->m};
-	const uint64_t columns[] = {s->turned[0] ? s->m : s->k, s->turned[1] ? s->k : s->n, s->n, s->n};
+	const uint64_t rows[] = {s->transposed[0] ? s->k : s->m, s->transposed[1] ? s->n : s->k, s->m, s->m};
+	const uint64_t columns[] = {s->transposed[0] ? s->m : s->k, s->transposed[1] ? s->k : s->n, s->n, s->n};
 	int r = 0;
 	RLX_BLAS_TRY("cublasLtMatrixLayoutCreate", layout_create, (layout, i < 2 ? s->factors : s->result, rows[i], columns[i], s->row[i]));
 	RLX_BLAS_TRY("cublasLtMatrixLayoutSetAttribute", layout_set, (*layout, layout_batch, &s->batch, sizeof s->batch));
@@ -48,7 +48,7 @@ static void discard(const rlx_blas *blas, rlx_product *p) {
 }
 
 int rlx_product_make(const rlx_blas *blas, rlx_handle handle, rlx_device *d, const rlx_shape *s, rlx_product *p, const char **call) {
-	const int32_t turned = operation_turned;
+	const int32_t transposed = operation_transposed;
 	const rlx_ptr somewhere = 256; // only the alignment of the bias is read
 	rlx_handle preference = 0;
 	heuristic_result found;
@@ -56,7 +56,7 @@ int rlx_product_make(const rlx_blas *blas, rlx_handle handle, rlx_device *d, con
 	memset(p, 0, sizeof *p);
 	RLX_BLAS_TRY("cublasLtMatmulDescCreate", operation_create, (&p->operation, s->compute, real_f32));
 	for (int i = 0; i < 2; i++)
-		if (s->turned[i]) RLX_BLAS_TRY("cublasLtMatmulDescSetAttribute", operation_set, (p->operation, desc_transpose_a + i, &turned, sizeof turned));
+		if (s->transposed[i]) RLX_BLAS_TRY("cublasLtMatmulDescSetAttribute", operation_set, (p->operation, desc_transpose_a + i, &transposed, sizeof transposed));
 	if (s->epilogue != rlx_epilogue_none)
 		RLX_BLAS_TRY("cublasLtMatmulDescSetAttribute", operation_set, (p->operation, desc_epilogue, &s->epilogue, sizeof s->epilogue));
 	if (s->epilogue == rlx_epilogue_bias)

@@ -26,11 +26,11 @@ type Multiplier struct {
 	handle C.rlx_handle
 
 	mu       sync.Mutex
-	products map[routine.Product]*Product
+	products map[routine.Product]*PreparedProduct
 }
 
-// Product is a matrix product with its algorithm.
-type Product struct {
+// PreparedProduct is a matrix product with its algorithm.
+type PreparedProduct struct {
 	by *Multiplier
 	c  *C.rlx_product // never freed
 	routine.Product
@@ -42,7 +42,7 @@ func (d *Device) NewMultiplier() (*Multiplier, error) {
 	if d.blas == nil {
 		return nil, nil
 	}
-	m := &Multiplier{device: d, products: map[routine.Product]*Product{}}
+	m := &Multiplier{device: d, products: map[routine.Product]*PreparedProduct{}}
 	var handle C.rlx_handle
 	err := m.check("cublasLtCreate", C.rlx_blas_create(d.blas, d.c, &handle))
 	if errors.Is(err, ErrNoAlgorithm) {
@@ -55,14 +55,14 @@ func (d *Device) NewMultiplier() (*Multiplier, error) {
 
 // Product returns a product with an algorithm. The error is [ErrNoAlgorithm] if there is
 // none.
-func (m *Multiplier) Product(p routine.Product) (*Product, error) {
+func (m *Multiplier) Product(p routine.Product) (*PreparedProduct, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if known, ok := m.products[p]; ok {
 		return known, nil
 	}
 	s := shapeOf(p)
-	made := &Product{m, (*C.rlx_product)(C.calloc(1, C.sizeof_rlx_product)), p}
+	made := &PreparedProduct{m, (*C.rlx_product)(C.calloc(1, C.sizeof_rlx_product)), p}
 	d := m.device
 	r, name := noted(func(call **C.char) C.int { return C.rlx_product_make(d.blas, m.handle, d.c, &s, made.c, call) })
 	if r != 0 {
@@ -107,7 +107,7 @@ func shapeOf(p routine.Product) C.rlx_shape {
 	for i, l := range []routine.Layout{p.Right, p.Left, p.Out, p.Added} {
 		s.row[i], s.step[i] = C.int64_t(l.Row), C.int64_t(l.Step)
 		if i < 2 && l.Transposed {
-			s.turned[i] = 1
+			s.transposed[i] = 1
 		}
 	}
 	return s
@@ -116,7 +116,7 @@ func shapeOf(p routine.Product) C.rlx_shape {
 // Multiply enqueues a product with arrays in the order of [routine.Product]. It sets
 // pointers in the library's description of the product, so calls are serialised. The error
 // is [ErrNoAlgorithm] if the library refuses the product on this device.
-func (s *Stream) Multiply(p *Product, arrays []Ptr) error {
+func (s *Stream) Multiply(p *PreparedProduct, arrays []Ptr) error {
 	var bias, added C.rlx_ptr
 	rest := arrays[4:]
 	if p.Bias {

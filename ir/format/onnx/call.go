@@ -88,7 +88,7 @@ func (c *call) knownInts(i int) []int {
 		return nil
 	}
 	if a.I == nil && a.Len() > 0 {
-		c.fail(ir.DTypef("operand %q must have integers, not %s", c.in[i].name, a.DType))
+		c.fail(ir.DTypef("operand %q is of %s: it must be of integers", c.in[i].name, a.DType))
 		return nil
 	}
 	out := make([]int, len(a.I))
@@ -147,7 +147,7 @@ func (c *call) shape(x ir.Value) []int {
 	}
 	s, ok := x.Shape().Ints()
 	if !ok {
-		c.failf("needs sizes that are numbers, not %s: give them in Options.Sizes", x.Shape())
+		c.failf("the operand is %s: its sizes must be numbers, as Options.Sizes gives them", x.Shape())
 		return make([]int, x.Rank())
 	}
 	return s
@@ -160,7 +160,7 @@ func (c *call) size(x ir.Value, axis int) int {
 	}
 	n, ok := x.Dim(axis).Const()
 	if !ok {
-		c.failf("needs a number for the size of axis %d of %s: give it in Options.Sizes", axis, x.Shape())
+		c.failf("axis %d of %s must be a number, as Options.Sizes gives it", axis, x.Shape())
 	}
 	return n
 }
@@ -235,7 +235,7 @@ func (c *call) axis(name string, otherwise int, rank int) int {
 
 func (c *call) axisOf(axis, rank int) int {
 	if axis < -rank || axis >= rank {
-		c.fail(ir.Errorf(ir.ErrIndex, "axis %d of a value of %d axes", axis, rank))
+		c.fail(ir.Errorf(ir.ErrIndex, "the axis is %d: it must be in [%d, %d)", axis, -rank, rank))
 		return 0
 	}
 	return (axis + rank) % max(rank, 1)

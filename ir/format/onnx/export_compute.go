@@ -160,10 +160,10 @@ func (e *exporter) convolution(n *ir.Node, a *ops.ConvAttrs, x, w tensorRef) con
 		if err != nil {
 			e.fail(err)
 		}
-		apart := slices.Concat(ir.Shape{ir.N(batches), b}, c.x.dims[1:])
-		order := append([]int{1, 0}, permute.Others(len(apart), []int{0, 1})...)
+		split := slices.Concat(ir.Shape{ir.N(batches), b}, c.x.dims[1:])
+		order := append([]int{1, 0}, permute.Others(len(split), []int{0, 1})...)
 		joined := slices.Concat(ir.Shape{b, c.x.dims[1].Mul(ir.N(batches))}, c.x.dims[2:])
-		c.x, c.groups = e.reshape(e.transpose(e.reshape(c.x, apart), order), joined), batches
+		c.x, c.groups = e.reshape(e.transpose(e.reshape(c.x, split), order), joined), batches
 	}
 	if space == 0 {
 		one := func(t tensorRef) tensorRef { return e.reshape(t, append(t.dims.Clone(), ir.N(1))) }

@@ -327,8 +327,8 @@ func (e modelMoves) spread(t tensorRef, axis, count int, with tensorRef) tensorR
 	if count == 0 || size.Is(0) || size.Is(1) {
 		return t
 	}
-	apart := slices.Insert(t.dims.Clone(), axis+1, ir.N(1))
-	t = e.extend(e.reshape(t, apart), axis+1, ir.N(0), ir.N(count), with)
+	split := slices.Insert(t.dims.Clone(), axis+1, ir.N(1))
+	t = e.extend(e.reshape(t, split), axis+1, ir.N(0), ir.N(count), with)
 	dims := slices.Delete(t.dims.Clone(), axis+1, axis+2)
 	dims[axis] = size.Mul(ir.N(count + 1))
 	t = e.reshape(t, dims)

@@ -188,7 +188,7 @@ func TestRefusals(t *testing.T) {
 		{node("Reshape", names("x", "n"), names("y")), `node "y": Reshape (opset 17): the elements of "n", i64[1], must be known at import; it depends on the inputs ["n"]`},
 		{node("Relu", names("z"), names("y")), `operand "z" is computed by no node before`},
 		{node("Cast", names("x"), names("y"), attribute("to", 99)), "element type 99"},
-		{node("Flatten", names("x"), names("y"), attribute("axis", 7)), "axis 7 of a value of 1 axes"},
+		{node("Flatten", names("x"), names("y"), attribute("axis", 7)), "the axis is 7: it must be in [0, 1]"},
 	} {
 		m, err := onnx.Decode(model(17, graph(c.node)))
 		if err != nil {

@@ -8,34 +8,34 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// span is the numbers from low to high, both within i32, that elements of an i64 value may be.
-type span struct{ low, high int64 }
+// interval is the numbers from low to high, both within i32, that elements of an i64 value may be.
+type interval struct{ low, high int64 }
 
-func (s span) union(t span) span { return span{min(s.low, t.low), max(s.high, t.high)} }
+func (s interval) union(t interval) interval { return interval{min(s.low, t.low), max(s.high, t.high)} }
 
-func (s span) fits() bool { return s.low >= math.MinInt32 && s.high <= math.MaxInt32 }
+func (s interval) fits() bool { return s.low >= math.MinInt32 && s.high <= math.MaxInt32 }
 
 // narrower rebuilds a graph with i32 in place of i64 where all elements are shown to be in its range, for
 // devices without i64.
 type narrower struct {
-	b     *ir.Builder
-	m     *ir.Mapping
-	spans map[ir.Value]span // of values of the old graph that are i32 in the new one
-	wides map[ir.Value]ir.Value
-	read  map[ir.Value]bool // values of the old graph whose upper 32 bits are read
+	b      *ir.Builder
+	m      *ir.Mapping
+	ranges map[ir.Value]interval // of values of the old graph that are i32 in the new one
+	wides  map[ir.Value]ir.Value
+	read   map[ir.Value]bool // values of the old graph whose upper 32 bits are read
 }
 
 // narrowed returns g with i32 in place of i64 where that is shown to be the same. Its i64 inputs become
 // i32.
 func narrowed(g *ir.Graph) (*ir.Graph, error) {
 	return ir.Transform(g.Name(), func(b *ir.Builder) {
-		n := &narrower{b: b, m: ir.NewMapping(g), spans: map[ir.Value]span{}, wides: map[ir.Value]ir.Value{}, read: readWhole(g)}
+		n := &narrower{b: b, m: ir.NewMapping(g), ranges: map[ir.Value]interval{}, wides: map[ir.Value]ir.Value{}, read: readWhole(g)}
 		for _, p := range g.Ports() {
 			if p.Kind != ir.InputPort || p.Value.DType() != ir.I64 {
 				n.m.Set(p.Value, b.CopyPort(p))
 				continue
 			}
-			n.set(p.Value, b.Input(p.Name, ir.I32, p.Value.Shape()...), span{math.MinInt32, math.MaxInt32})
+			n.set(p.Value, b.Input(p.Name, ir.I32, p.Value.Shape()...), interval{math.MinInt32, math.MaxInt32})
 		}
 		for _, node := range g.Nodes() {
 			if node.Op() != ir.OpPort {
@@ -80,15 +80,15 @@ func readWhole(g *ir.Graph) map[ir.Value]bool {
 }
 
 // set maps a value to one of i32.
-func (n *narrower) set(v, to ir.Value, s span) {
+func (n *narrower) set(v, to ir.Value, s interval) {
 	n.m.Set(v, to)
-	n.spans[v] = s
+	n.ranges[v] = s
 }
 
 // wide returns a value as the old graph has it.
 func (n *narrower) wide(v ir.Value) ir.Value {
 	to := n.m.Get(v)
-	if _, narrow := n.spans[v]; !narrow {
+	if _, narrow := n.ranges[v]; !narrow {
 		return to
 	}
 	if w, ok := n.wides[v]; ok {
@@ -126,12 +126,12 @@ func (n *narrower) source(node *ir.Node) bool {
 		if err != nil {
 			return false
 		}
-		s := span{}
+		s := interval{}
 		for i, v := range a.I {
 			if i == 0 {
-				s = span{v, v}
+				s = interval{v, v}
 			}
-			s = s.union(span{v, v})
+			s = s.union(interval{v, v})
 		}
 		if !s.fits() {
 			return false
@@ -143,12 +143,12 @@ func (n *narrower) source(node *ir.Node) bool {
 		if !ok || size > math.MaxInt32 {
 			return false
 		}
-		n.set(x, ops.Iota(n.b, ir.I32, a.Axis, x.Shape()...), span{0, int64(max(size-1, 0))})
+		n.set(x, ops.Iota(n.b, ir.I32, a.Axis, x.Shape()...), interval{0, int64(max(size-1, 0))})
 	case ops.OpDimSize:
 		a, _ := node.Attrs().(*ops.DimSizeAttrs)
-		s := span{0, math.MaxInt32} // a device without i64 has no array of 2³¹ elements
+		s := interval{0, math.MaxInt32} // a device without i64 has no array of 2³¹ elements
 		if size, ok := ir.Shape(a.Sizes).Size().Const(); ok {
-			s = span{int64(size), int64(size)}
+			s = interval{int64(size), int64(size)}
 		}
 		if !s.fits() {
 			return false
@@ -168,27 +168,27 @@ func (n *narrower) source(node *ir.Node) bool {
 
 // rangeOf returns the numbers that an integer value may have: places along an axis, also where steps that
 // move elements follow, and otherwise those of its type.
-func rangeOf(v ir.Value, steps int) (span, bool) {
+func rangeOf(v ir.Value, steps int) (interval, bool) {
 	node := v.Node()
 	switch op := node.Op(); {
 	case op == ops.OpArgMax || op == ops.OpArgMin:
 		a, _ := node.Attrs().(*ops.ArgAttrs)
 		if size, ok := node.Input(0).Dim(a.Axis).Const(); ok && size > 0 {
-			return span{0, int64(size - 1)}, true
+			return interval{0, int64(size - 1)}, true
 		}
 	case op == ops.OpTopK && v.Index() == 1:
 		a, _ := node.Attrs().(*ops.TopKAttrs)
 		if size, ok := node.Input(0).Dim(a.Axis).Const(); ok && size > 0 {
-			return span{0, int64(size - 1)}, true
+			return interval{0, int64(size - 1)}, true
 		}
 	case steps > 0 && (op == ops.OpReshape || op == ops.OpTranspose || op == ops.OpBroadcastInDim || op == ops.OpSlice):
 		return rangeOf(node.Input(0), steps-1)
 	}
 	if v.DType().IsBool() {
-		return span{0, 1}, true
+		return interval{0, 1}, true
 	}
 	low, high, ok := v.DType().IntRange()
-	return span{low, high}, ok
+	return interval{low, high}, ok
 }
 
 // converted adds a conversion of i64 to another type.
@@ -196,7 +196,7 @@ func (n *narrower) converted(node *ir.Node) bool {
 	if node.Op() != ops.OpConvert {
 		return false
 	}
-	if _, narrow := n.spans[node.Input(0)]; !narrow {
+	if _, narrow := n.ranges[node.Input(0)]; !narrow {
 		return false
 	}
 	n.m.Set(node.Result(0), ops.Convert(n.b, n.m.Get(node.Input(0)), node.Result(0).DType()))
@@ -210,19 +210,19 @@ func (n *narrower) chosenIndex(node *ir.Node) bool {
 		return false
 	}
 	test, sum, x := node.Input(0).Node(), node.Input(1).Node(), node.Input(2)
-	s, narrow := n.spans[x]
+	s, narrow := n.ranges[x]
 	if !narrow || test.Op() != ops.OpLt || sum.Op() != ops.OpAdd || test.Input(0) != x || sum.Input(0) != x {
 		return false
 	}
-	zero, isZero := n.spans[test.Input(1)]
-	more, isSize := n.spans[sum.Input(1)]
-	if !isZero || zero != (span{}) || !isSize || more.low < 0 {
+	zero, isZero := n.ranges[test.Input(1)]
+	more, isSize := n.ranges[sum.Input(1)]
+	if !isZero || zero != (interval{}) || !isSize || more.low < 0 {
 		return false
 	}
 	// x is at least MinInt32 and the size at least 0, so no selected sum overflows i32
 	b := n.b
 	to := ops.Select(b, n.m.Get(node.Input(0)), ops.Add(b, n.m.Get(x), n.m.Get(sum.Input(1))), n.m.Get(x))
-	n.set(node.Result(0), to, span{min(s.low+more.low, max(s.low, 0)), max(s.high, more.high-1)})
+	n.set(node.Result(0), to, interval{min(s.low+more.low, max(s.low, 0)), max(s.high, more.high-1)})
 	return true
 }
 
@@ -247,19 +247,19 @@ func (n *narrower) moved(node *ir.Node) bool {
 	n.m.SetAll(node, out)
 	for i, x := range node.Results() {
 		if x.DType() == ir.I64 && i < len(out) {
-			n.spans[x] = s
+			n.ranges[x] = s
 		}
 	}
 	return true
 }
 
-// operands returns the span of all i64 operands, false unless there are some and all are i32.
-func (n *narrower) operands(node *ir.Node) (s span, any bool) {
+// operands returns the range of all i64 operands, false unless there are some and all are i32.
+func (n *narrower) operands(node *ir.Node) (s interval, any bool) {
 	for _, v := range node.Inputs() {
 		if v.DType() != ir.I64 {
 			continue
 		}
-		t, narrow := n.spans[v]
+		t, narrow := n.ranges[v]
 		if !narrow {
 			return s, false
 		}
@@ -276,51 +276,51 @@ func (n *narrower) computed(node *ir.Node) bool {
 	if _, any := n.operands(node); !any || len(node.Results()) != 1 {
 		return false
 	}
-	x := n.spans[node.Input(0)]
+	x := n.ranges[node.Input(0)]
 	y := x
 	if len(node.Inputs()) > 1 {
-		y = n.spans[node.Input(1)]
+		y = n.ranges[node.Input(1)]
 	}
 	s, ok := arithmetic(node, x, y)
 	if !ok || !s.fits() {
 		if !wrapping[node.Op()] || n.read[node.Result(0)] {
 			return false
 		}
-		s = span{math.MinInt32, math.MaxInt32}
+		s = interval{math.MinInt32, math.MaxInt32}
 	}
 	n.set(node.Result(0), n.b.Copy(node, n.m.Inputs(node))[0], s)
 	return true
 }
 
-// arithmetic returns the range of a node's results for operands within spans.
-func arithmetic(node *ir.Node, x, y span) (span, bool) {
+// arithmetic returns the range of a node's results for operands within ranges.
+func arithmetic(node *ir.Node, x, y interval) (interval, bool) {
 	switch node.Op() {
 	case ops.OpAdd:
-		return span{x.low + y.low, x.high + y.high}, true
+		return interval{x.low + y.low, x.high + y.high}, true
 	case ops.OpSub:
-		return span{x.low - y.high, x.high - y.low}, true
+		return interval{x.low - y.high, x.high - y.low}, true
 	case ops.OpMul:
 		a, b, c, d := x.low*y.low, x.low*y.high, x.high*y.low, x.high*y.high
-		return span{min(a, b, c, d), max(a, b, c, d)}, true
+		return interval{min(a, b, c, d), max(a, b, c, d)}, true
 	case ops.OpDiv:
 		bound := max(-x.low, x.high)
-		return span{-bound, bound}, y.low > 0 || y.high < 0 // division by 0 is not the same in all types
+		return interval{-bound, bound}, y.low > 0 || y.high < 0 // division by 0 is not the same in all types
 	case ops.OpMod:
-		return span{min(y.low, 0), max(y.high, 0)}, true
+		return interval{min(y.low, 0), max(y.high, 0)}, true
 	case ops.OpRem:
-		return span{min(x.low, 0), max(x.high, 0)}, true
+		return interval{min(x.low, 0), max(x.high, 0)}, true
 	case ops.OpNeg:
-		return span{-x.high, -x.low}, true
+		return interval{-x.high, -x.low}, true
 	case ops.OpAbs:
-		return span{0, max(-x.low, x.high)}, true
+		return interval{0, max(-x.low, x.high)}, true
 	case ops.OpReduceSum, ops.OpCumSum:
 		n, ok := node.Input(0).Shape().Size().Const()
 		if !ok || n > math.MaxInt32 {
-			return span{}, false
+			return interval{}, false
 		}
-		return span{min(x.low*int64(n), 0), max(x.high*int64(n), 0)}, true
+		return interval{min(x.low*int64(n), 0), max(x.high*int64(n), 0)}, true
 	}
-	return span{}, false
+	return interval{}, false
 }
 
 // indexed adds a gather or scatter. Its indices may have another type than its elements.
@@ -332,12 +332,12 @@ func (n *narrower) indexed(node *ir.Node) bool {
 	for _, v := range node.Inputs() {
 		in = append(in, n.wide(v))
 	}
-	if _, narrow := n.spans[node.Input(1)]; narrow {
+	if _, narrow := n.ranges[node.Input(1)]; narrow {
 		in[1] = n.m.Get(node.Input(1))
 	}
-	s, data := n.spans[node.Input(0)]
+	s, data := n.ranges[node.Input(0)]
 	if node.Op() == ops.OpScatter {
-		t, updates := n.spans[node.Input(2)]
+		t, updates := n.ranges[node.Input(2)]
 		s, data = s.union(t), data && updates
 	}
 	if !data {
@@ -348,6 +348,6 @@ func (n *narrower) indexed(node *ir.Node) bool {
 	if node.Op() == ops.OpScatter {
 		in[2] = n.m.Get(node.Input(2))
 	}
-	n.set(node.Result(0), n.b.Copy(node, in)[0], s.union(span{})) // elements out of range read 0
+	n.set(node.Result(0), n.b.Copy(node, in)[0], s.union(interval{})) // elements out of range read 0
 	return true
 }

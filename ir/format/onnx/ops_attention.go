@@ -38,7 +38,7 @@ func shareHeads(c *call, x ir.Value, heads ir.Dim) ir.Value {
 	c.fail(err)
 	times, ok := n.Const()
 	if !ok || times < 1 {
-		c.fail(ir.Shapef("%s query heads for %s heads of keys", heads, x.Dim(1)))
+		c.fail(ir.Shapef("there are %s heads of keys: they must divide the heads of queries, %s", x.Dim(1), heads))
 		return x
 	}
 	return ops.Repeat(c.b, x, 1, times)
@@ -52,7 +52,7 @@ func attention(c *call) []ir.Value {
 	q = splitHeads(c, q, c.int("q_num_heads", 0))
 	k, v = splitHeads(c, k, c.int("kv_num_heads", 0)), splitHeads(c, v, c.int("kv_num_heads", 0))
 	if q.Rank() != 4 || k.Rank() != 4 || v.Rank() != 4 {
-		c.fail(ir.Shapef("queries %s, keys %s and values %s", q.Shape(), k.Shape(), v.Shape()))
+		c.fail(ir.Shapef("queries are %s, keys %s and values %s: they must have three axes and numbers of heads, or four", q.Shape(), k.Shape(), v.Shape()))
 		return nil
 	}
 	offset := ops.Const(c.b, ir.I64, 0) // the position of the first query
@@ -164,7 +164,7 @@ func rotary(c *call) ir.Value {
 	flat := x.Rank() == 3
 	x = splitHeads(c, x, c.int("num_heads", 0))
 	if x.Rank() != 4 {
-		c.fail(ir.Shapef("needs four axes, or three and num_heads, not %s", x.Shape()))
+		c.fail(ir.Shapef("the operand is %s: it must have four axes, or three and num_heads be given", x.Shape()))
 		return ir.Value{}
 	}
 	if c.has(3) {
@@ -184,14 +184,14 @@ func linearAttention(c *call) []ir.Value {
 	b, rule := c.b, c.text("update_rule", "gated_delta")
 	gated, delta := rule == "gated" || rule == "gated_delta", rule == "delta" || rule == "gated_delta"
 	if !gated && !delta && rule != "linear" {
-		c.failf("update_rule %q", rule)
+		c.failf("update_rule is %q: it must be linear, gated, delta or gated_delta", rule)
 		return nil
 	}
 	queries, shared := c.int("q_num_heads", 0), c.int("kv_num_heads", 0)
 	wide := func(i, heads int) ir.Value { return ops.Convert(b, splitHeads(c, c.x(i), heads), ir.F32) }
 	q, k, v := wide(0, queries), wide(1, shared), wide(2, shared)
 	if q.Rank() != 4 || k.Rank() != 4 || v.Rank() != 4 {
-		c.fail(ir.Shapef("needs three axes and the numbers of heads"))
+		c.fail(ir.Shapef("queries are %s, q_num_heads %d and kv_num_heads %d: they must have three axes, and the numbers be 1 or more", c.x(0).Shape(), queries, shared))
 		return nil
 	}
 	state := c.opt(3)

@@ -40,7 +40,7 @@ func cast(c *call, x ir.Value, to Element) ir.Value {
 	c.elems = []Element{to}
 	info, ok := elements[to]
 	if !ok || !info.in.Valid() {
-		c.failf("a cast to %v", to)
+		c.failf("the type to cast to is %v: it must be one of tensors here", to)
 		return ir.Value{}
 	}
 	switch {
@@ -154,7 +154,7 @@ func blocked(c *call, v, x ir.Value, axis int) ir.Value {
 	}
 	size := c.int("block_size", 0)
 	if size < 1 || v.Rank() != x.Rank() {
-		c.fail(ir.Shapef("a scale %s of %s in blocks of %d", v.Shape(), x.Shape(), size))
+		c.fail(ir.Shapef("the scale is %s and block_size %d: it must have the axes of the operand, %s, and blocks of 1 or more", v.Shape(), size, x.Shape()))
 		return ir.Value{}
 	}
 	y := ops.Repeat(c.b, v, axis, size)

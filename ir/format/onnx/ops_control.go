@@ -139,7 +139,7 @@ func (y *body) values(b *ir.Builder, captured []ir.Value, inputs []*value) []ir.
 	var out []ir.Value
 	for _, v := range y.run(b, captured, inputs) {
 		if v.isList() {
-			y.c.failf("a sequence that a graph returns")
+			y.c.failf("an output of the graph is a sequence: it must be a tensor")
 			return nil
 		}
 		out = append(out, (&scope{im: y.c.im, b: b}).emit(v))
@@ -158,7 +158,7 @@ func placed(b *ir.Builder, x ir.Value, e Element) *value {
 func ifOp(c *call) {
 	then, other := bodyOf(c, "then_branch"), bodyOf(c, "else_branch")
 	if c.err != nil || !c.has(0) {
-		c.fail(damaged("a condition is missing"))
+		c.fail(damaged("the condition is missing"))
 		return
 	}
 	if a := c.in[0].array(c.im); a != nil && a.Len() == 1 {
@@ -196,7 +196,7 @@ func loop(c *call) {
 		return
 	}
 	if len(y.g.inputs) < 2 || len(y.g.outputs) < 1 || len(c.in) < 2 || len(y.g.inputs) != len(c.in) || len(y.g.outputs) < len(c.in)-1 {
-		c.fail(damaged("a body of %d inputs and %d outputs for %d operands", len(y.g.inputs), len(y.g.outputs), len(c.in)))
+		c.fail(damaged("the body has %d inputs and %d outputs: they must fit the %d operands", len(y.g.inputs), len(y.g.outputs), len(c.in)))
 		return
 	}
 	lists := slices.ContainsFunc(c.in, func(v *value) bool { return v != nil && v.isList() })
@@ -316,7 +316,7 @@ func loopWhile(c *call, y *body) {
 		if c.has(1) {
 			c.known(1)
 		}
-		c.failf("a loop with a computed end and stacked results, whose size is unknown")
+		c.failf("the end of the loop is computed: it must be known where results are stacked")
 		return
 	}
 	condition := ops.Const(c.b, ir.Bool, 1)
@@ -366,7 +366,7 @@ func unroll(c *call, y *body, trips int, known bool) {
 	for i := 0; !known || i < trips; i++ {
 		a := condition.array(c.im)
 		if a == nil || a.Len() != 1 || i*len(y.g.nodes) > unrollLimit {
-			c.failf("a loop with a computed end, which cannot be unrolled")
+			c.failf("the end of the loop is computed: it must be known where it is unrolled")
 			return
 		}
 		if a.Element(0).I == 0 {
@@ -385,7 +385,7 @@ func unroll(c *call, y *body, trips int, known bool) {
 	c.out = slices.Clone(state)
 	for k, list := range stacked {
 		if len(list) == 0 {
-			c.failf("result %s of a loop of no iterations", strconv.Itoa(k))
+			c.failf("result %s is stacked: the loop must have one iteration or more", strconv.Itoa(k))
 			return
 		}
 		x := ops.Stack(c.b, 0, list...)
@@ -399,7 +399,7 @@ func scan(c *call) {
 	m := c.int("num_scan_inputs", 0)
 	n := len(c.in) - m
 	if c.err != nil || m < 1 || n < 0 || len(y.g.outputs) < n {
-		c.fail(damaged("%d operands, %d of them sliced", len(c.in), m))
+		c.fail(damaged("there are %d operands, and num_scan_inputs is %d: it must be 1 or more, and fit operands and body", len(c.in), m))
 		return
 	}
 	at := func(list []int, i int) int {

@@ -35,7 +35,7 @@ func windowOf(c *call, x ir.Value, kernel []int) window {
 	bad := func(list []int) bool { return slices.ContainsFunc(list, func(x int) bool { return x < 1 }) }
 	if n == 0 || x.Rank() != n+2 || len(w.strides) != n || len(w.dilations) != n || pads != nil && len(pads) != 2*n ||
 		bad(kernel) || bad(w.strides) || bad(w.dilations) {
-		c.fail(ir.Shapef("a kernel %v, strides %v, dilations %v and padding %v do not fit %s", kernel, w.strides, w.dilations, pads, x.Shape()))
+		c.fail(ir.Shapef("the kernel is %v, strides %v, dilations %v and pads %v: they must fit the operand, %s", kernel, w.strides, w.dilations, pads, x.Shape()))
 		return window{sizes: kernel, strides: spread(1, n), dilations: spread(1, n), lo: w.lo, hi: w.hi, explicit: w.hi}
 	}
 	switch mode := c.text("auto_pad", "NOTSET"); mode {
@@ -47,7 +47,7 @@ func windowOf(c *call, x ir.Value, kernel []int) window {
 	case "SAME_UPPER", "SAME_LOWER":
 		padSame(c, x, &w, mode == "SAME_UPPER")
 	default:
-		c.failf("auto_pad %q", mode)
+		c.failf("auto_pad is %q: it must be NOTSET, VALID, SAME_UPPER or SAME_LOWER", mode)
 	}
 	w.explicit = slices.Clone(w.hi)
 	return w
@@ -163,7 +163,7 @@ func transposedWindow(c *call, x ir.Value, kernel []int) window {
 		shape = shape[2:]
 	}
 	if x.Rank() != n+2 || len(w.strides) != n || len(w.dilations) != n || len(more) != n || len(pads) != 2*n || shape != nil && len(shape) != n {
-		c.fail(ir.Shapef("a kernel %v and its attributes do not fit %s", kernel, x.Shape()))
+		c.fail(ir.Shapef("the kernel is %v: it and its attributes must fit the operand, %s", kernel, x.Shape()))
 		return w
 	}
 	for i := range n {
@@ -193,12 +193,12 @@ func col2im(c *call) ir.Value {
 	x, image, block := c.x(0), c.knownInts(1), c.knownInts(2)
 	n := len(block)
 	if x.Rank() != 3 || len(image) != n || n == 0 || slices.ContainsFunc(block, func(k int) bool { return k < 1 }) {
-		c.fail(ir.Shapef("blocks %v of an image %v do not fit %s", block, image, x.Shape()))
+		c.fail(ir.Shapef("blocks are %v and the image %v: they must fit the operand, %s", block, image, x.Shape()))
 		return ir.Value{}
 	}
 	strides, dilations, pads := c.intsOr("strides", 1, n), c.intsOr("dilations", 1, n), c.intsOr("pads", 0, 2*n)
 	if len(strides) != n || len(dilations) != n || len(pads) != 2*n {
-		c.fail(ir.Shapef("strides %v, dilations %v and padding %v of %d axes", strides, dilations, pads, n))
+		c.fail(ir.Shapef("strides are %v, dilations %v and pads %v: they must fit %d axes", strides, dilations, pads, n))
 		return ir.Value{}
 	}
 	size := 1
@@ -229,7 +229,7 @@ func causalConv(c *call) []ir.Value {
 	x, weight := c.x(0), c.x(1)
 	kernel := kernel(c, weight)
 	if x.Rank() < 3 || len(kernel) != 1 {
-		c.failf("a convolution over %d axes", len(kernel))
+		c.failf("the weight is %s: it must have one axis of positions", weight.Shape())
 		return nil
 	}
 	past := kernel[0] - 1
@@ -245,7 +245,7 @@ func causalConv(c *call) []ir.Value {
 	case "silu", "swish":
 		y = ops.Silu(c.b, y)
 	default:
-		c.failf("activation %q", f)
+		c.failf("activation is %q: it must be none, silu or swish", f)
 	}
 	next := ops.SliceAxis(c.b, padded, 2, padded.Dim(2).Sub(ir.N(past)), ir.N(past))
 	return []ir.Value{y, next}

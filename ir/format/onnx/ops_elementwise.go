@@ -205,7 +205,7 @@ func dropout(c *call) []ir.Value {
 				ratio = c.knownFloats(1)
 			}
 			if len(ratio) != 1 || ratio[0] != 0 {
-				c.failf("dropout in training mode: the numbers drawn are not defined")
+				c.failf("training_mode is true: it must be false, as the numbers drawn are not defined")
 			}
 		}
 	}
@@ -221,7 +221,7 @@ func dropout(c *call) []ir.Value {
 func bitShift(c *call) ir.Value {
 	x, y := c.x(0), c.x(1)
 	if !x.DType().IsInteger() || !y.DType().IsInteger() {
-		c.fail(ir.DTypef("needs integers, not %s and %s", x.DType(), y.DType()))
+		c.fail(ir.DTypef("the operands are of %s and %s: they must be integers", x.DType(), y.DType()))
 		return ir.Value{}
 	}
 	width := x.DType().Bits()

@@ -60,13 +60,13 @@ func (g *grouped) refuse() {
 	kept := func(name string) bool { return g.text(name, "NONE") != "NONE" }
 	switch {
 	case kept("k_quant_type") || kept("v_quant_type") || g.has(groupedScaleKey) || g.has(groupedScaleValue) || g.bool("sliding_window_cache"):
-		g.failf("caches that are quantised, or of the size of a window")
+		g.failf("the caches are quantised, or of the size of a window: they must be neither")
 	case g.has(groupedNormQuery) || g.has(groupedNormKey):
-		g.failf("q_norm_weight and k_norm_weight: normalise by nodes of their own")
+		g.failf("q_norm_weight or k_norm_weight is given: they must be left out, and queries and keys be normalised by nodes of their own")
 	case g.has(groupedNew):
-		g.failf("query_seqlens: sequences with different numbers of new tokens")
+		g.failf("query_seqlens is given: it must be left out, so that all sequences have as many new tokens")
 	case g.has(groupedPastKey) != g.has(groupedPastValue):
-		g.fail(damaged("past_key and past_value: one is missing"))
+		g.fail(damaged("one of past_key and past_value is missing"))
 	}
 }
 
@@ -74,7 +74,7 @@ func (g *grouped) refuse() {
 func (g *grouped) split(heads, shared int) {
 	q, k, v := g.x(0), g.opt(1), g.opt(2)
 	if heads < 1 || shared < 1 || heads%shared != 0 || heads > 1<<20 {
-		g.fail(ir.Attrf("num_heads is %d, not a multiple of kv_num_heads, %d", heads, shared))
+		g.fail(ir.Attrf("num_heads is %d: it must be a multiple of kv_num_heads, %d", heads, shared))
 		return
 	}
 	if q.Rank() == 3 && !k.Valid() {
@@ -86,7 +86,7 @@ func (g *grouped) split(heads, shared int) {
 		}
 	}
 	if q.Rank() != 3 || !k.Valid() || k.Rank() != 3 || !v.Valid() || v.Rank() != 3 {
-		g.fail(ir.Shapef("queries, keys and values must have three axes: queries are %s", q.Shape()))
+		g.fail(ir.Shapef("queries are %s: they, keys and values must have three axes", q.Shape()))
 		return
 	}
 	g.q, g.k, g.v = splitHeads(g.call, q, heads), splitHeads(g.call, k, shared), splitHeads(g.call, v, shared)
@@ -102,7 +102,7 @@ func (g *grouped) place() {
 	}
 	past := g.x(groupedPastKey)
 	if past.Rank() != 4 {
-		g.fail(ir.Shapef("past_key must have four axes, not %s", past.Shape()))
+		g.fail(ir.Shapef("past_key is %s: it must have four axes", past.Shape()))
 		return
 	}
 	g.length = g.cacheLength(past.Dim(2), time)
@@ -143,7 +143,7 @@ func (g *grouped) rotate() {
 	}
 	cos, sin := g.x(groupedCos), g.x(groupedSin)
 	if g.err != nil || cos.Rank() != 2 || sin.Rank() != 2 || at.Rank() != 2 {
-		g.fail(ir.Shapef("cos_cache %s and positions must have two axes", cos.Shape()))
+		g.fail(ir.Shapef("cos_cache is %s: it and positions must have two axes", cos.Shape()))
 		return
 	}
 	turn := func(x ir.Value) ir.Value { return rotatedAt(g.call, x, cos, sin, at, g.bool("rotary_interleaved")) }
@@ -198,7 +198,7 @@ func (g *grouped) mask(a *ops.AttentionAttrs) ir.Value {
 	b, window := g.b, g.int("local_window_size", -1)
 	causal := g.int("causal", 1) != 0
 	if window >= 0 && !causal {
-		g.fail(ir.Attrf("local_window_size needs causal 1"))
+		g.fail(ir.Attrf("local_window_size is given: causal must be 1"))
 	}
 	if g.aligned && causal {
 		a.Causal, a.Window = true, max(window, 0)

@@ -16,10 +16,10 @@ func init() {
 func microsoftRotary(c *call) ir.Value {
 	x, at, cos, sin := c.x(0), c.x(1), c.x(2), c.x(3)
 	if c.bool("is_packed_batching") || c.float("scale", 1) != 1 {
-		c.failf("is_packed_batching and scale must be 0 and 1")
+		c.failf("is_packed_batching or scale is given: they must be 0 and 1")
 	}
 	if c.err != nil || cos.Rank() != 2 {
-		c.fail(ir.Shapef("cos_cache must have two axes, not %s", cos.Shape()))
+		c.fail(ir.Shapef("cos_cache is %s: it must have two axes", cos.Shape()))
 		return ir.Value{}
 	}
 	flat := x.Rank() == 3
@@ -27,7 +27,7 @@ func microsoftRotary(c *call) ir.Value {
 		x = splitHeads(c, x, headsOf(c, x, cos))
 	}
 	if x.Rank() != 4 || at.Rank() < 1 || at.Rank() > 2 {
-		c.fail(ir.Shapef("needs three or four axes, not %s, and positions of one or two, not %s", x.Shape(), at.Shape()))
+		c.fail(ir.Shapef("the operand is %s and positions %s: they must have three or four axes, and one or two", x.Shape(), at.Shape()))
 		return ir.Value{}
 	}
 	if at.Rank() == 1 {
@@ -50,7 +50,7 @@ func headsOf(c *call, x, cos ir.Value) int {
 	width, _ := x.Dim(2).Const()
 	half, ok := cos.Dim(1).Const()
 	if !ok || half < 1 || width < 2*half {
-		c.fail(ir.Attrf("num_heads is missing, and %s is no multiple of twice %s", x.Dim(2), cos.Dim(1)))
+		c.fail(ir.Attrf("num_heads is missing: the width, %s, must be a multiple of twice that of cos_cache, %s", x.Dim(2), cos.Dim(1)))
 		return 1
 	}
 	return width / (2 * half)
@@ -111,7 +111,7 @@ func (h *headsAttention) addMask(c *call, i int) {
 		}
 		mask = shown
 	default:
-		c.failf("a mask %s: lengths [batch], ends and starts [2·batch], [batch, keys] or [batch, queries, keys] are known", mask.Shape())
+		c.failf("the mask is %s: it must be [batch], lengths, [2·batch], ends and starts, [batch, keys] or [batch, queries, keys]", mask.Shape())
 		return
 	}
 	if mask.Rank() == 2 {
@@ -142,11 +142,11 @@ func (h *headsAttention) result(c *call) ir.Value {
 func multiHeadAttention(c *call) []ir.Value {
 	h := headsAttention{}
 	if c.has(8) || c.has(9) {
-		c.failf("caches of a fixed capacity (past_sequence_length, cache_indirection)")
+		c.failf("past_sequence_length or cache_indirection is given: they must be left out, as caches have no fixed capacity")
 	}
 	h.q, h.k, h.v = multiHeads(c, c.int("num_heads", 0))
 	if c.err != nil || h.q.Rank() != 4 || h.k.Rank() != 4 || h.v.Rank() != 4 {
-		c.fail(ir.Shapef("queries %s, keys %s and values %s, after they are split into heads", h.q.Shape(), h.k.Shape(), h.v.Shape()))
+		c.fail(ir.Shapef("queries are %s, keys %s and values %s: they must have four axes after they are split into heads", h.q.Shape(), h.k.Shape(), h.v.Shape()))
 		return nil
 	}
 	if c.has(6) && c.has(7) {
@@ -162,11 +162,11 @@ func multiHeadAttention(c *call) []ir.Value {
 func multiHeads(c *call, heads int) (q, k, v ir.Value) {
 	q, k, v = c.x(0), c.opt(1), c.opt(2)
 	if q.Rank() != 3 || !k.Valid() || !v.Valid() {
-		c.failf("queries, keys and values in one operand: give three")
+		c.failf("queries are %s: they must have three axes, and keys and values be operands of their own", q.Shape())
 		return q, k, v
 	}
 	if heads < 1 {
-		c.fail(ir.Attrf("num_heads is %d", heads))
+		c.fail(ir.Attrf("num_heads is %d: it must be 1 or more", heads))
 	}
 	width := q.Dim(2)
 	split := func(x ir.Value, at ir.Dim) ir.Value {
@@ -183,11 +183,11 @@ func multiHeads(c *call, heads int) (q, k, v ir.Value) {
 func mergedAttention(c *call) []ir.Value {
 	b, heads := c.b, c.int("num_heads", 0)
 	if c.bool("do_rotary") || c.bool("past_present_share_buffer") || c.has(6) {
-		c.failf("do_rotary and past_present_share_buffer must be 0")
+		c.failf("do_rotary, past_present_share_buffer or past_sequence_length is given: they must be left out")
 	}
 	all := plus(c, ops.MatMul(b, c.x(0), c.x(1)), 2)
 	if c.err != nil || all.Rank() != 3 || heads < 1 {
-		c.fail(ir.Shapef("input %s and %d heads", all.Shape(), heads))
+		c.fail(ir.Shapef("the product of input and weights is %s and num_heads %d: they must have three axes, and be 1 or more", all.Shape(), heads))
 		return nil
 	}
 	parts := ops.Split(b, all, 2, mergedSizes(c, all.Dim(2))...)
@@ -198,7 +198,7 @@ func mergedAttention(c *call) []ir.Value {
 	if c.has(4) {
 		past := ops.Unstack(b, c.x(4), 0)
 		if len(past) != 2 {
-			c.fail(ir.Shapef("past is %s, not a pair of keys and values", c.x(4).Shape()))
+			c.fail(ir.Shapef("past is %s: it must be a pair of keys and values", c.x(4).Shape()))
 			return nil
 		}
 		h.k, h.v = ops.Concatenate(b, 2, past[0], h.k), ops.Concatenate(b, 2, past[1], h.v)
@@ -217,7 +217,7 @@ func mergedSizes(c *call, size ir.Dim) []ir.Dim {
 	var out []ir.Dim
 	for _, n := range c.ints("qkv_hidden_sizes") {
 		if n < 0 {
-			c.fail(ir.Attrf("qkv_hidden_sizes has %d", n))
+			c.fail(ir.Attrf("qkv_hidden_sizes has %d: it must be 0 or greater", n))
 			n = 0
 		}
 		out = append(out, ir.N(n))

@@ -70,7 +70,7 @@ func unique(c *call) []ir.Value {
 		return nil
 	}
 	if a.Len() > foldElements { // the time is that of all pairs
-		c.failf("%d elements, more than %d", a.Len(), foldElements)
+		c.failf("the operand has %d elements: it must have at most %d", a.Len(), foldElements)
 		return nil
 	}
 	axis, count, inner := 0, a.Len(), 1
@@ -156,11 +156,11 @@ func suppress(c *call) ir.Value {
 		return ir.Value{}
 	}
 	if len(boxes.Dims) != 3 || len(scores.Dims) != 3 || boxes.Dims[2] != 4 || scores.Dims[0] != boxes.Dims[0] || scores.Dims[2] != boxes.Dims[1] {
-		c.fail(ir.Shapef("boxes %v and scores %v", boxes.Dims, scores.Dims))
+		c.fail(ir.Shapef("boxes are %v and scores %v: they must be [batch, boxes, 4] and [batch, classes, boxes]", boxes.Dims, scores.Dims))
 		return ir.Value{}
 	}
 	if boxes.Len() > 4*foldElements {
-		c.failf("%d boxes, more than %d", boxes.Len()/4, foldElements)
+		c.failf("there are %d boxes: there must be at most %d", boxes.Len()/4, foldElements)
 		return ir.Value{}
 	}
 	limit := c.knownInt(2, 0)
@@ -186,10 +186,10 @@ func suppress(c *call) ir.Value {
 			slices.SortStableFunc(order, func(i, k int) int { return cmp.Compare(score[k], score[i]) })
 			var picked []int
 			for _, i := range order {
-				apart := !slices.ContainsFunc(picked, func(k int) bool {
+				disjoint := !slices.ContainsFunc(picked, func(k int) bool {
 					return overlap(box(batch, i), box(batch, k), c.bool("center_point_box")) > maxOverlap
 				})
-				if len(picked) < limit && apart && (!bounded || score[i] > minScore) {
+				if len(picked) < limit && disjoint && (!bounded || score[i] > minScore) {
 					picked = append(picked, i)
 					out = append(out, int64(batch), int64(class), int64(i))
 				}

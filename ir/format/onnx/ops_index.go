@@ -71,7 +71,7 @@ func gatherND(c *call) ir.Value {
 func tuples(c *call, x, i ir.Value, batch int) []int {
 	n, ok := i.Dim(-1).Const()
 	if !ok || i.Rank() <= batch || batch < 0 || n+batch > x.Rank() {
-		c.fail(ir.Shapef("indices %s of %s with %d batch axes", i.Shape(), x.Shape(), batch))
+		c.fail(ir.Shapef("indices are %s and batch_dims %d: they must fit the operand, %s", i.Shape(), batch, x.Shape()))
 		return nil
 	}
 	return all(batch + n)[batch:]
@@ -97,7 +97,7 @@ func scatter(c *call) scatterOp {
 	table := map[string]scatterOp{"none": ops.Scatter, "add": ops.ScatterAdd, "mul": ops.ScatterMul, "max": ops.ScatterMax, "min": ops.ScatterMin}
 	f := table[c.text("reduction", "none")]
 	if f == nil {
-		c.failf("reduction %q", c.text("reduction", ""))
+		c.failf("reduction is %q: it must be none, add, mul, max or min", c.text("reduction", ""))
 		f = ops.Scatter
 	}
 	return f
@@ -110,7 +110,7 @@ func scatterElements(c *call) ir.Value {
 	axis := c.axis("axis", 0, x.Rank())
 	i = index(c, i, x.Dim(axis))
 	if i.Rank() == 0 {
-		c.fail(ir.Shapef("indices of no axes"))
+		c.fail(ir.Shapef("indices are of rank 0: they must have an axis or more"))
 		return ir.Value{}
 	}
 	return scatter(c)(c.b, x, ownPlaces(c, i, axis), updates, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: all(x.Rank())}})
@@ -164,7 +164,7 @@ func tensorScatter(c *call) ir.Value {
 	x, update := c.x(0), c.x(1)
 	axis := c.axis("axis", -2, x.Rank())
 	if update.Rank() != x.Rank() || axis == 0 {
-		c.fail(ir.Shapef("update %s of %s along axis %d", update.Shape(), x.Shape(), axis))
+		c.fail(ir.Shapef("the update is %s along axis %d: it must have the axes of the operand, %s, and axis not be 0", update.Shape(), axis, x.Shape()))
 		return ir.Value{}
 	}
 	at := ops.Iota(c.b, ir.I64, axis, update.Shape()...)
@@ -176,7 +176,7 @@ func tensorScatter(c *call) ir.Value {
 	case "circular":
 		at = ops.Mod(c.b, at, ops.DimSize(c.b, ir.I64, x.Dim(axis)))
 	default:
-		c.failf("mode %q", mode)
+		c.failf("mode is %q: it must be linear or circular", mode)
 	}
 	return ops.Scatter(c.b, x, ownPlaces(c, at, axis), update, ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: all(x.Rank()), Unique: true}})
 }
@@ -185,7 +185,7 @@ func tensorScatter(c *call) ir.Value {
 func gemm(c *call) ir.Value {
 	x, y := c.x(0), c.x(1)
 	if x.Rank() != 2 || y.Rank() != 2 {
-		c.fail(ir.Shapef("needs matrices, not %s and %s", x.Shape(), y.Shape()))
+		c.fail(ir.Shapef("the operands are %s and %s: they must be matrices", x.Shape(), y.Shape()))
 		return ir.Value{}
 	}
 	a := ops.DotAttrs{LhsContract: []int{1}, RhsContract: []int{0}}

@@ -24,7 +24,7 @@ func init() {
 				xs = append(xs, c.emit(v))
 			}
 			if len(xs) == 0 {
-				c.failf("a concatenation of no tensors")
+				c.failf("the sequence is empty: it must have a tensor or more")
 				return
 			}
 			c.results(one(joined(c, xs)))
@@ -43,7 +43,7 @@ func init() {
 		"OptionalGetElement": func(c *call) {
 			switch {
 			case !c.has(0) || c.in[0].optional && len(c.in[0].list) == 0:
-				c.failf("the element of an optional that is empty")
+				c.failf("the optional is empty: it must have an element")
 			case c.in[0].optional:
 				c.out = c.in[0].list[:1]
 			default:
@@ -66,7 +66,7 @@ func setList(c *call, elements []*value) {
 // sequence returns the elements of operand 0.
 func sequence(c *call) []*value {
 	if !c.has(0) || !c.in[0].isList() {
-		c.failf("operand 0 is no sequence whose elements are known")
+		c.failf("operand 0 must be a sequence whose elements are known")
 		return nil
 	}
 	return c.in[0].list
@@ -79,7 +79,7 @@ func place(c *call, i, otherwise, n int) int {
 		at += n
 	}
 	if at < 0 || at > n {
-		c.fail(ir.Errorf(ir.ErrIndex, "place %d in a sequence of %d", at, n))
+		c.fail(ir.Errorf(ir.ErrIndex, "the position is %d: it must be in the sequence, of %d tensors", at, n))
 		return 0
 	}
 	return at
@@ -92,7 +92,7 @@ func sequenceAt(c *call) {
 		c.out = list[at : at+1]
 		return
 	}
-	c.fail(ir.Errorf(ir.ErrIndex, "place %d in a sequence of %d", at, len(list)))
+	c.fail(ir.Errorf(ir.ErrIndex, "the position is %d: it must be in the sequence, of %d tensors", at, len(list)))
 }
 
 func sequenceInsert(c *call) {
@@ -117,7 +117,7 @@ func splitToSequence(c *call) {
 	size := x.Dim(axis)
 	n, ok := size.Const()
 	if !ok {
-		c.failf("a split of %s", size)
+		c.failf("the axis to split has size %s: it must be a number", size)
 		return
 	}
 	each := []int{1}
@@ -125,7 +125,7 @@ func splitToSequence(c *call) {
 		each = c.knownInts(1)
 	}
 	if c.err != nil || len(each) == 0 || len(each) == 1 && each[0] < 1 || n > foldElements {
-		c.fail(damaged("a split into parts of %v", each))
+		c.fail(damaged("the parts have sizes %v: they must be positive and fill the axis", each))
 		return
 	}
 	var parts []ir.Dim

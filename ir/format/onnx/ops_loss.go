@@ -20,7 +20,7 @@ func init() {
 func nll(c *call, logs ir.Value) ir.Value {
 	b, labels := c.b, ops.Convert(c.b, c.x(1), ir.I64)
 	if logs.Rank() < 2 {
-		c.fail(ir.Shapef("scores %s have no axis of classes", logs.Shape()))
+		c.fail(ir.Shapef("scores are %s: they must have two axes or more, the second of classes", logs.Shape()))
 		return ir.Value{}
 	}
 	weight := ops.Const(b, logs.DType(), 1, labels.Shape()...)
@@ -44,7 +44,7 @@ func nll(c *call, logs ir.Value) ir.Value {
 	case "mean":
 		return ops.Div(b, ops.ReduceSum(b, loss, axes...), ops.ReduceSum(b, weight, axes...))
 	default:
-		c.failf("reduction %q", mode)
+		c.failf("reduction is %q: it must be none, sum or mean", mode)
 		return ir.Value{}
 	}
 }
@@ -54,7 +54,7 @@ func nll(c *call, logs ir.Value) ir.Value {
 func groups(c *call, states int) (groups [][]ir.Value, rate, step ir.Value) {
 	n := (len(c.in) - 2) / (2 + states)
 	if n < 1 || len(c.in) != 2+n*(2+states) {
-		c.fail(damaged("%d operands", len(c.in)))
+		c.fail(damaged("there are %d operands: there must be a rate, a count, and for each tensor its value, gradient and %d states", len(c.in), states))
 		return nil, rate, step
 	}
 	rate, step = ops.Reshape(c.b, c.x(0)), ops.Reshape(c.b, c.x(1))

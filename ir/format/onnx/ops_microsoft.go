@@ -55,7 +55,7 @@ func skipped(c *call, bias int) ir.Value {
 // fusedMatMul returns alpha·x·y, each transposed if so asked.
 func fusedMatMul(c *call) ir.Value {
 	if c.bool("transBatchA") || c.bool("transBatchB") {
-		c.failf("transBatchA and transBatchB must be 0: transpose the operands by nodes of their own")
+		c.failf("transBatchA or transBatchB is 1: they must be 0: transpose the operands by nodes of their own")
 		return ir.Value{}
 	}
 	side := func(i int, flag string) ir.Value {

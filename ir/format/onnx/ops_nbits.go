@@ -30,11 +30,11 @@ func nBitsOf(c *call) nBits {
 	w := nBits{c.int("N", 0), c.int("K", 0), c.int("bits", 4), c.int("block_size", 0)}
 	switch {
 	case c.int("weight_prepacked", 0) != 0:
-		c.failf("weights in the layout of a CUDA kernel: export with weight_prepacked 0")
+		c.failf("weights are in the layout of a CUDA kernel: weight_prepacked must be 0")
 	case w.bits != 2 && w.bits != 4 && w.bits != 8:
-		c.failf("weights of %d bits: 2, 4 and 8 are known", w.bits)
+		c.failf("bits is %d: it must be 2, 4 or 8", w.bits)
 	case w.block < 16 || bits.OnesCount(uint(w.block)) != 1 || w.block > 1<<20 || w.n < 1 || w.k < 1 || w.n > min(maxElements, math.MaxInt/16)/w.k:
-		c.fail(ir.Attrf("N is %d, K %d and block_size %d, which must be a power of two and at least 16", w.n, w.k, w.block))
+		c.fail(ir.Attrf("N is %d, K %d and block_size %d: they must be positive, and the last a power of two of 16 or more", w.n, w.k, w.block))
 	}
 	return w
 }
@@ -51,7 +51,7 @@ func matMulNBits(c *call) ir.Value {
 		return ir.Value{}
 	}
 	if x.Rank() == 0 || x.Dim(-1) != ir.N(w.k) {
-		c.fail(ir.Shapef("A is %s and rows of B have %d elements", x.Shape(), w.k))
+		c.fail(ir.Shapef("A is %s: its last axis must have the elements of a row of B, %d", x.Shape(), w.k))
 		return ir.Value{}
 	}
 	y, ok := ggufProduct(c, x, w)
@@ -133,11 +133,11 @@ func gatherBlocks(c *call) ir.Value {
 	packed := c.in[0].elem == Uint8
 	switch {
 	case data.DType().IsFloat():
-		c.failf("data of %v: integers of 2, 4 and 8 bits are known", c.in[0].elem)
+		c.failf("data are of %v: they must be integers of 2, 4 or 8 bits", c.in[0].elem)
 	case block < 16 || packed && width != 2 && width != 4 && width != 8:
-		c.fail(ir.Attrf("block_size is %d and bits %d", block, width))
+		c.fail(ir.Attrf("block_size is %d and bits %d: they must be 16 or more, and 2, 4 or 8", block, width))
 	case scales.Rank() != rank || packed && (gather == along || along != rank-1):
-		c.failf("data %s, scales %s, gather_axis %d and quantize_axis %d", data.Shape(), scales.Shape(), gather, along)
+		c.failf("data are %s, scales %s, gather_axis %d and quantize_axis %d: both must have the same rank, and packed data the last as quantize_axis alone", data.Shape(), scales.Shape(), gather, along)
 	}
 	if c.err != nil {
 		return ir.Value{}

@@ -101,7 +101,7 @@ func groupNorm(c *call) ir.Value {
 	x, scale, bias := c.x(0), c.x(1), c.x(2)
 	groups := c.int("num_groups", 1)
 	if x.Rank() < 2 || groups < 1 {
-		c.fail(ir.Shapef("%d groups of %s", groups, x.Shape()))
+		c.fail(ir.Shapef("num_groups is %d: it must be 1 or more, and the operand, %s, have an axis of channels", groups, x.Shape()))
 		return ir.Value{}
 	}
 	each, err := x.Dim(1).Div(ir.N(groups))
@@ -121,7 +121,7 @@ func groupNorm(c *call) ir.Value {
 func lrn(c *call) ir.Value {
 	x, size := c.x(0), c.int("size", 1)
 	if x.Rank() < 2 || size < 1 {
-		c.fail(ir.Shapef("a window of %d channels of %s", size, x.Shape()))
+		c.fail(ir.Shapef("size is %d: it must be 1 or more, and the operand, %s, have an axis of channels", size, x.Shape()))
 		return ir.Value{}
 	}
 	lo, hi := spread(0, x.Rank()), spread(0, x.Rank())

@@ -114,7 +114,7 @@ func counts(c *call, x, y ir.Value, w window) ir.Value {
 			return counts
 		}
 		if out > maxResized || w.sizes[i] > maxMatrix/max(out, 1) {
-			c.failf("a pool over %d positions of %d elements with padding", out, w.sizes[i])
+			c.failf("an axis has %d windows of %d elements: their product must be at most %d where padding is not counted", out, w.sizes[i], maxMatrix)
 			return counts
 		}
 		list := make([]float64, out)
@@ -151,7 +151,7 @@ func maxUnpool(c *call) ir.Value {
 	n := len(kernel)
 	strides, pads := c.intsOr("strides", 1, n), c.intsOr("pads", 0, 2*n)
 	if x.Rank() != n+2 || len(strides) != n || len(pads) != 2*n {
-		c.fail(ir.Shapef("a kernel %v, strides %v and padding %v do not fit %s", kernel, strides, pads, x.Shape()))
+		c.fail(ir.Shapef("the kernel is %v, strides %v and pads %v: they must fit the operand, %s", kernel, strides, pads, x.Shape()))
 		return ir.Value{}
 	}
 	s := c.shape(x)

@@ -27,7 +27,7 @@ func init() {
 func flexAttention(c *call) ir.Value {
 	q, k, v := c.x(0), c.x(1), c.x(2)
 	if q.Rank() != 4 || k.Rank() != 4 || v.Rank() != 4 {
-		c.fail(ir.Shapef("queries %s, keys %s and values %s", q.Shape(), k.Shape(), v.Shape()))
+		c.fail(ir.Shapef("queries are %s, keys %s and values %s: they must have four axes", q.Shape(), k.Shape(), v.Shape()))
 		return ir.Value{}
 	}
 	n, _ := q.Dim(3).Const()
@@ -54,7 +54,7 @@ func modified(c *call, x ir.Value, name string) ir.Value {
 	}
 	out := y.run(c.b, nil, []*value{placed(c.b, x, elementOf(x.DType()))})
 	if len(out) != 1 || out[0].isList() {
-		c.fail(damaged("graph %q must have one output", name))
+		c.fail(damaged("graph %q has %d outputs: it must have one, a tensor", name, len(out)))
 		return x
 	}
 	return c.emit(out[0])

@@ -54,7 +54,7 @@ func resize(c *call, scales []float64, want []ir.Dim) ir.Value {
 		axes = c.axesOf(c.ints("axes"), x.Rank())
 	}
 	if c.err != nil || scales == nil && want == nil || scales != nil && len(scales) != len(axes) || want != nil && len(want) != len(axes) {
-		c.fail(ir.Shapef("scales %v or sizes %v for the axes %v", scales, want, axes))
+		c.fail(ir.Shapef("scales are %v and sizes %v: one must be given for each of the axes %v", scales, want, axes))
 		return ir.Value{}
 	}
 	var roi []float64
@@ -108,7 +108,7 @@ func lines(c *call, x ir.Value, axes []int, scales []float64, want []ir.Dim) []l
 		}
 		size, ok := want[i].Const()
 		if !ok {
-			c.failf("resizes axis %d of %s to %s: it must be a number", axis, x.Shape(), want[i])
+			c.failf("axis %d of %s is resized to %s: it must be a number", axis, x.Shape(), want[i])
 		}
 		out[i].scale, out[i].out = float64(size)/float64(max(in, 1)), size
 	}
@@ -161,7 +161,7 @@ func resizeAxis(c *call, x ir.Value, axis int, l line) ir.Value {
 		product := ops.DotGeneral(c.b, ops.Convert(c.b, x, d), matrix, ops.DotAttrs{LhsContract: []int{axis}, RhsContract: []int{1}})
 		y = ops.MoveAxis(c.b, product, product.Rank()-1, axis)
 	default:
-		c.failf("mode %q", mode)
+		c.failf("mode is %q: it must be nearest, linear or cubic", mode)
 		return ir.Value{}
 	}
 	return extrapolated(c, y, axis, l, at)
@@ -219,7 +219,7 @@ func coordinate(c *call, l line, i int) float64 {
 	case "half_pixel_symmetric":
 		return in/2*(1-float64(l.out)/length) + (x+0.5)/l.scale - 0.5
 	default:
-		c.failf("coordinate_transformation_mode %q", mode)
+		c.failf("coordinate_transformation_mode is %q: it must be half_pixel, pytorch_half_pixel, half_pixel_symmetric, align_corners, asymmetric or tf_crop_and_resize", mode)
 	}
 	return (x+0.5)/l.scale - 0.5
 }

@@ -39,7 +39,7 @@ func recurrent(c *call, gates int, step stepOf) []ir.Value {
 		states = 2
 	}
 	if x.Rank() != 3 || w.Rank() != 3 || r.Rank() != 3 || hidden < 1 || c.hasAttr("clip") || c.bool("input_forget") {
-		c.failf("operands %s, %s and %s with hidden_size %d, clip or input_forget", x.Shape(), w.Shape(), r.Shape(), hidden)
+		c.failf("the operands are %s, %s and %s and hidden_size %d: they must have three axes, be 1 or more, and clip and input_forget be left out", x.Shape(), w.Shape(), r.Shape(), hidden)
 		return nil
 	}
 	batchFirst := c.bool("layout")
@@ -222,7 +222,7 @@ func activations(c *call, direction int) []unaryOp {
 		names = a.strings[n*direction:][:n]
 		alphas, betas = floatsAttr(c, "activation_alpha"), floatsAttr(c, "activation_beta")
 		if len(alphas)+len(betas) > 0 && direction > 0 {
-			c.failf("parameters of activations in two directions")
+			c.failf("activation_alpha or activation_beta is given: they must be left out with two directions")
 		}
 	}
 	var out []unaryOp

@@ -22,7 +22,7 @@ func gridSample(c *call) ir.Value {
 	paddings := map[string]string{"zeros": image.Zeros, "border": image.Edge, "reflection": image.Reflect}
 	mode, padding := c.text("mode", "linear"), c.text("padding_mode", "zeros")
 	if modes[mode] == "" || paddings[padding] == "" || x.Rank() < 3 {
-		c.failf("mode %q with padding_mode %q of %s", mode, padding, x.Shape())
+		c.failf("mode is %q and padding_mode %q: they must be nearest, linear or cubic, and zeros, border or reflection, and the operand, %s, have three axes or more", mode, padding, x.Shape())
 		return ir.Value{}
 	}
 	d := x.DType()
@@ -37,7 +37,7 @@ func gridSample(c *call) ir.Value {
 func affineGrid(c *call) ir.Value {
 	theta, size := c.x(0), c.knownInts(1)
 	if len(size) < 3 || slices.Max(size) > maxResized {
-		c.fail(ir.Shapef("a transform %s for sizes %v", theta.Shape(), size))
+		c.fail(ir.Shapef("sizes are %v: there must be three or more, of at most %d", size, maxResized))
 		return ir.Value{}
 	}
 	return c.like(image.AffineGrid(c.b, theta, size[2:], c.bool("align_corners")), theta)
@@ -102,7 +102,7 @@ func roiAlign(c *call) ir.Value {
 	b, ratio := c.b, c.int("sampling_ratio", 0)
 	h, w := c.int("output_height", 1), c.int("output_width", 1)
 	if x.Rank() != 4 || rois.Rank() != 2 || !rois.Dim(1).Is(4) || h < 1 || w < 1 || max(h, w, ratio) > maxTransform || max(h, w)*ratio > maxResized {
-		c.fail(ir.Shapef("regions %s of %s", rois.Shape(), x.Shape()))
+		c.fail(ir.Shapef("regions are %s and images %s: they must be [regions, 4] and [batch, channels, height, width], with bins and samples within their limits", rois.Shape(), x.Shape()))
 		return ir.Value{}
 	}
 	half := c.text("coordinate_transformation_mode", "half_pixel") == "half_pixel"
@@ -110,7 +110,7 @@ func roiAlign(c *call) ir.Value {
 		half = false
 	}
 	if ratio <= 0 {
-		c.failf("a sampling_ratio that depends on the regions")
+		c.failf("sampling_ratio is 0, by which it depends on the regions: it must be positive")
 		return ir.Value{}
 	}
 	sides := ops.Unstack(b, scaled(c, rois, c.float("spatial_scale", 1)), 1)
@@ -169,13 +169,13 @@ func deformConv(c *call) ir.Value {
 	w := windowOf(c, x, kernel)
 	groups, shared := c.int("group", 1), c.int("offset_group", 1)
 	if len(kernel) != 2 || kernel[0] > maxTransform || kernel[1] > maxTransform || x.Rank() != 4 || offset.Rank() != 4 || groups < 1 || shared < 1 || c.err != nil {
-		c.failf("a convolution over %d axes, in %d groups, with offsets %s", len(kernel), groups, offset.Shape())
+		c.failf("the kernel is %v, group %d and offsets %s: there must be two axes of positions, groups, and offsets of four axes", kernel, groups, offset.Shape())
 		return ir.Value{}
 	}
 	b, xs, os, ws := c.b, c.shape(x), c.shape(offset), c.shape(weight)
 	n, taps, oh, ow := xs[0], kernel[0]*kernel[1], os[2], os[3]
 	if xs[1]%shared != 0 || xs[1]%groups != 0 || ws[0]%groups != 0 || os[1] != shared*taps*2 {
-		c.fail(ir.Shapef("offsets %s in %d groups for %s", offset.Shape(), shared, x.Shape()))
+		c.fail(ir.Shapef("offsets are %s and offset_group %d: they must fit the operand, %s", offset.Shape(), shared, x.Shape()))
 		return ir.Value{}
 	}
 	dims := ir.Dims

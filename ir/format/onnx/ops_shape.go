@@ -128,7 +128,7 @@ func constantValue(c *call) ir.Value {
 		list = c.attr("value_floats").floats
 		a = ir.Floats(d, list, len(list))
 	default:
-		c.failf("a constant of strings")
+		c.failf("the constant is of strings: it must be of numbers")
 		return ir.Value{}
 	}
 	return ops.Literal(c.b, a)
@@ -170,12 +170,12 @@ func rangeValues(c *call) ir.Value {
 		return ir.Value{}
 	}
 	if start.Len() != 1 || limit.Len() != 1 || delta.Len() != 1 || delta.Float(0) == 0 {
-		c.fail(ir.Shapef("start, limit and delta must be single numbers, delta not 0"))
+		c.fail(ir.Shapef("start, limit and delta must be single numbers, and delta not 0"))
 		return ir.Value{}
 	}
 	n := rangeLength(start.Float(0), limit.Float(0), delta.Float(0))
 	if n < 0 {
-		c.fail(ir.Shapef("a range of more than %d elements", maxRange))
+		c.fail(ir.Shapef("the range has more than %d elements, the limit", maxRange))
 		return ir.Value{}
 	}
 	scalarOf := func(a *ir.Array) ir.Value { return ops.Reshape(c.b, ops.Literal(c.b, a)) }
@@ -257,7 +257,7 @@ func flatten(c *call) ir.Value {
 		axis += x.Rank()
 	}
 	if axis < 0 || axis > x.Rank() {
-		c.fail(ir.Errorf(ir.ErrIndex, "axis %d of a value of %d axes", axis, x.Rank()))
+		c.fail(ir.Errorf(ir.ErrIndex, "the axis is %d: it must be in [0, %d]", axis, x.Rank()))
 		return ir.Value{}
 	}
 	return ops.Reshape(c.b, x, x.Shape()[:axis].Size(), x.Shape()[axis:].Size())
@@ -266,7 +266,7 @@ func flatten(c *call) ir.Value {
 func concat(c *call) ir.Value {
 	xs := c.xs()
 	if len(xs) == 0 {
-		c.fail(damaged("no operands"))
+		c.fail(damaged("there are no operands: there must be one or more"))
 		return ir.Value{}
 	}
 	return ops.Concatenate(c.b, c.axis("axis", 0, xs[0].Rank()), xs...)
@@ -287,7 +287,7 @@ func squeeze(c *call, axes []int, given bool) ir.Value {
 		if !slices.Contains(drop, i) {
 			shape = append(shape, d)
 		} else if n, ok := d.Const(); ok && n != 1 {
-			c.fail(ir.Shapef("axis %d of %s has not size 1", i, x.Shape()))
+			c.fail(ir.Shapef("axis %d of %s is squeezed: it must have size 1", i, x.Shape()))
 		}
 	}
 	return ops.Reshape(c.b, x, shape...)
@@ -334,7 +334,7 @@ func split(c *call) []ir.Value {
 		n := c.int("num_outputs", len(c.n.outputs))
 		size, ok := x.Dim(axis).Const()
 		if n < 1 || n > 1<<16 {
-			c.fail(damaged("%d outputs", n))
+			c.fail(damaged("num_outputs is %d: it must be from 1 to %d", n, 1<<16))
 			return nil
 		}
 		if !ok {
@@ -371,7 +371,7 @@ func slice(c *call, starts, ends []ir.Dim, axes, steps []int) ir.Value {
 		steps = spread(1, len(starts))
 	}
 	if len(ends) != len(starts) || len(axes) != len(starts) || len(steps) != len(starts) {
-		c.fail(damaged("%d starts, %d ends, %d axes and %d steps", len(starts), len(ends), len(axes), len(steps)))
+		c.fail(damaged("there are %d starts, %d ends, %d axes and %d steps: the numbers must be equal", len(starts), len(ends), len(axes), len(steps)))
 		return ir.Value{}
 	}
 	start, size, stride := make([]ir.Dim, x.Rank()), x.Shape().Clone(), spread(1, x.Rank())
@@ -381,12 +381,12 @@ func slice(c *call, starts, ends []ir.Dim, axes, steps []int) ir.Value {
 	var reversed []int
 	for i, axis := range c.axesOf(axes, x.Rank()) {
 		if c.err != nil || steps[i] == 0 {
-			c.fail(damaged("a step of 0"))
+			c.fail(damaged("a step is 0: it must not be"))
 			return ir.Value{}
 		}
 		from, n, ok := sliced(x.Dim(axis), starts[i], ends[i], steps[i])
 		if !ok {
-			c.failf("a slice of %s from %s to %s by %d", x.Dim(axis), starts[i], ends[i], steps[i])
+			c.failf("an axis of size %s is sliced from %s to %s by %d: the size of the result must be known", x.Dim(axis), starts[i], ends[i], steps[i])
 			return ir.Value{}
 		}
 		start[axis], size[axis], stride[axis] = from, n, max(steps[i], -steps[i])
@@ -474,7 +474,7 @@ func padByOperands(c *call) ir.Value {
 
 func pad(c *call, x, value ir.Value, pads, axes []int) ir.Value {
 	if len(pads) != 2*len(axes) {
-		c.fail(damaged("%d paddings for %d axes", len(pads), len(axes)))
+		c.fail(damaged("pads has %d numbers: it must have two for each of %d axes", len(pads), len(axes)))
 		return ir.Value{}
 	}
 	low, high := spread(0, x.Rank()), spread(0, x.Rank())
@@ -487,7 +487,7 @@ func pad(c *call, x, value ir.Value, pads, axes []int) ir.Value {
 	}
 	modes := map[string]string{"edge": ops.PadEdge, "reflect": ops.PadReflect, "wrap": ops.PadWrap}
 	if modes[mode] == "" {
-		c.failf("padding mode %q", mode)
+		c.failf("mode is %q: it must be constant, edge, reflect or wrap", mode)
 		return ir.Value{}
 	}
 	crop := func(list []int) (cropped []int) {
@@ -505,7 +505,7 @@ func pad(c *call, x, value ir.Value, pads, axes []int) ir.Value {
 func depthToSpace(c *call) ir.Value {
 	x, n := c.x(0), c.int("blocksize", 1)
 	if x.Rank() != 4 || n < 1 {
-		c.fail(ir.Shapef("needs [n, c, h, w] and a block size"))
+		c.fail(ir.Shapef("the operand is %s and blocksize %d: they must be [n, c, h, w], and 1 or more", x.Shape(), n))
 		return ir.Value{}
 	}
 	s := x.Shape()
@@ -525,7 +525,7 @@ func depthToSpace(c *call) ir.Value {
 func spaceToDepth(c *call) ir.Value {
 	x, n := c.x(0), c.int("blocksize", 1)
 	if x.Rank() != 4 || n < 1 {
-		c.fail(ir.Shapef("needs [n, c, h, w] and a block size"))
+		c.fail(ir.Shapef("the operand is %s and blocksize %d: they must be [n, c, h, w], and 1 or more", x.Shape(), n))
 		return ir.Value{}
 	}
 	s, k := x.Shape(), ir.N(n)
@@ -544,7 +544,7 @@ func spaceToDepth(c *call) ir.Value {
 func eyeLike(c *call) ir.Value {
 	x := c.x(0)
 	if x.Rank() != 2 {
-		c.fail(ir.Shapef("needs a matrix, not %s", x.Shape()))
+		c.fail(ir.Shapef("the operand is %s: it must be a matrix", x.Shape()))
 		return ir.Value{}
 	}
 	d := c.element("dtype", elementOf(x.DType())).DType()
@@ -559,7 +559,7 @@ func centerCropPad(c *call) ir.Value {
 		axes = c.axesOf(c.ints("axes"), x.Rank())
 	}
 	if len(want) != len(axes) {
-		c.fail(damaged("%d sizes for %d axes", len(want), len(axes)))
+		c.fail(damaged("there are %d sizes: there must be one for each of %d axes", len(want), len(axes)))
 		return ir.Value{}
 	}
 	sizes := c.shape(x)

@@ -26,7 +26,7 @@ const maxTransform = 1 << 12
 func resized(c *call, x ir.Value, axis, n int) ir.Value {
 	size, ok := x.Dim(axis).Const()
 	if !ok || n < 1 || n > maxTransform {
-		c.failf("a transform of %s to %d elements", x.Dim(axis), n)
+		c.failf("an axis of size %s is transformed by %d elements: both must be numbers, the latter from 1 to %d", x.Dim(axis), n, maxTransform)
 		return x
 	}
 	high := spread(0, x.Rank())
@@ -70,14 +70,14 @@ func parts(c *call, x ir.Value) (re, im ir.Value) {
 	case 2:
 		return list[0], list[1]
 	}
-	c.fail(ir.Shapef("the last axis of %s must have one or two elements", x.Shape()))
+	c.fail(ir.Shapef("the signal is %s: its last axis must have one or two elements", x.Shape()))
 	return x, im
 }
 
 func dft(c *call, axis int) ir.Value {
 	x := c.x(0)
 	if x.Rank() < 2 {
-		c.fail(ir.Shapef("a signal %s", x.Shape()))
+		c.fail(ir.Shapef("the signal is %s: it must have two axes or more", x.Shape()))
 		return ir.Value{}
 	}
 	axis = c.axisOf(axis, x.Rank())
@@ -90,7 +90,7 @@ func dft(c *call, axis int) ir.Value {
 	}
 	n = c.knownInt(1, n)
 	if c.err != nil || axis >= re.Rank() {
-		c.fail(ir.Errorf(ir.ErrIndex, "axis %d of a signal %s", axis, x.Shape()))
+		c.fail(ir.Errorf(ir.ErrIndex, "the axis is %d: it must be one of the signal, %s, before its last", axis, x.Shape()))
 		return ir.Value{}
 	}
 	if inverse && half {
@@ -132,7 +132,7 @@ func stft(c *call) ir.Value {
 	}
 	length = c.knownInt(3, length)
 	if x.Rank() != 3 || hop < 1 || length < 1 || length > maxTransform {
-		c.fail(ir.Shapef("frames of %d elements, %d apart, of %s", length, hop, x.Shape()))
+		c.fail(ir.Shapef("frames have %d elements, and frame_step is %d: they must be from 1 to %d and 1 or more, and the signal, %s, have three axes", length, hop, maxTransform, x.Shape()))
 		return ir.Value{}
 	}
 	framed := func(v ir.Value) ir.Value {
@@ -154,7 +154,7 @@ func stft(c *call) ir.Value {
 func cosineWindow(c *call, coefficients []float64) ir.Value {
 	n := c.knownInt(0, 0)
 	if n < 0 || n > foldElements {
-		c.fail(ir.Shapef("a window of %d elements", n))
+		c.fail(ir.Shapef("the window has %d elements: it must have from 0 to %d", n, foldElements))
 		return ir.Value{}
 	}
 	period := float64(n)
@@ -177,7 +177,7 @@ func melMatrix(c *call) ir.Value {
 	bands, length, rate := c.knownInt(0, 0), c.knownInt(1, 0), c.knownInt(2, 0)
 	low, high := c.knownFloats(3), c.knownFloats(4)
 	if c.err != nil || bands < 1 || length < 1 || rate < 1 || len(low) != 1 || len(high) != 1 || bands > foldElements || length > foldElements || bands*length > maxMatrix {
-		c.fail(ir.Shapef("%d bands of %d frequencies", bands, length))
+		c.fail(ir.Shapef("there are %d bands and %d frequencies: both must be 1 or more, and within the limits of a table", bands, length))
 		return ir.Value{}
 	}
 	mel := func(f float64) float64 { return 2595 * math.Log10(1+f/700) }

@@ -27,7 +27,7 @@ func isPunctuation(r rune) bool {
 	return unicode.Is(unicode.P, r)
 }
 
-// isControl is what BERT removes: control, format and private characters, except tabs and ends of lines.
+// isControl reports whether BERT removes a character: control, format and private ones, except tabs and ends of lines.
 func isControl(r rune) bool {
 	switch {
 	case r == '\t' || r == '\n' || r == '\r':
@@ -38,7 +38,7 @@ func isControl(r rune) bool {
 	return unicode.In(r, unicode.Cc, unicode.Cf, unicode.Co)
 }
 
-// isIdeograph is what BERT calls a Chinese character.
+// isIdeograph reports whether BERT calls a character Chinese.
 func isIdeograph(r rune) bool {
 	return r >= 0x4e00 && r <= 0x9fff || r >= 0x3400 && r <= 0x4dbf || r >= 0x20000 && r <= 0x2a6df ||
 		r >= 0x2a700 && r <= 0x2b73f || r >= 0x2b740 && r <= 0x2b81f || r >= 0x2b920 && r <= 0x2ceaf ||

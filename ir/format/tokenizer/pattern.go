@@ -43,12 +43,12 @@ type instruction struct {
 	negate bool
 	x, y   int
 	set    *set
-	sub    *program
+	sub    *regex
 }
 
-// program is a compiled regular expression. It backtracks, as the patterns of tokenizers need lookahead,
+// regex is a compiled regular expression. It backtracks, as the patterns of tokenizers need lookahead,
 // which Go's regexp lacks. The syntax is that of Oniguruma, as far as those patterns use it.
-type program struct{ code []instruction }
+type regex struct{ code []instruction }
 
 // frame is a choice to return to: the instruction to continue at, the position, and for a repetition the
 // first position that has enough characters, or -1.
@@ -66,7 +66,7 @@ type matcher struct {
 
 // find returns the parts of a text that match and those between them. An empty match is a part, unless it is
 // at the end of the one before.
-func (p *program) find(text string) ([]match, error) {
+func (p *regex) find(text string) ([]match, error) {
 	m := matcher{text: text, steps: freeSteps + stepsPerByte*int64(len(text))}
 	found := make([]int, 0, len(text)/3+2)
 	for at, last := 0, -1; at <= len(text); {
@@ -89,7 +89,7 @@ func (p *program) find(text string) ([]match, error) {
 }
 
 // run returns the end of the match of a program that begins at a position, -1 for none.
-func (m *matcher) run(p *program, pos int) int {
+func (m *matcher) run(p *regex, pos int) int {
 	base := len(m.stack)
 	defer func() { m.stack = m.stack[:base] }()
 	pc := 0
@@ -203,7 +203,7 @@ func (m *matcher) holds(in *instruction, pos int) bool {
 }
 
 // behind reports whether a program matches a few characters of text that end at a position.
-func (m *matcher) behind(p *program, pos int) bool {
+func (m *matcher) behind(p *regex, pos int) bool {
 	whole := m.text
 	m.text = whole[:pos]
 	defer func() { m.text = whole }()

@@ -22,7 +22,7 @@ type patternParser struct {
 
 // compilePattern compiles a regular expression. The error is of kind [ir.ErrUnsupported] for
 // unknown syntax and for programs beyond the bounds.
-func compilePattern(text string) (*program, error) {
+func compilePattern(text string) (*regex, error) {
 	p := &patternParser{text: text}
 	code := p.alternatives()
 	if p.more() {
@@ -31,7 +31,7 @@ func compilePattern(text string) (*program, error) {
 	if p.err != nil {
 		return nil, p.err
 	}
-	return &program{append(code, instruction{op: opMatch})}, nil
+	return &regex{append(code, instruction{op: opMatch})}, nil
 }
 
 func (p *patternParser) fail(reason string) {
@@ -196,7 +196,7 @@ func (p *patternParser) repeated(term []instruction, low, high int) []instructio
 		}
 	}
 	if possessive {
-		out = []instruction{{op: opAtomic, sub: &program{append(out, instruction{op: opMatch})}}}
+		out = []instruction{{op: opAtomic, sub: &regex{append(out, instruction{op: opMatch})}}}
 	}
 	return out
 }
@@ -341,7 +341,7 @@ func (p *patternParser) group() []instruction {
 	defer func() { p.fold, p.dot = fold, dot }()
 	for _, kind := range groupKinds {
 		if p.take(kind.text) {
-			return []instruction{{op: kind.op, negate: kind.negate, sub: &program{append(p.closed(), instruction{op: opMatch})}}}
+			return []instruction{{op: kind.op, negate: kind.negate, sub: &regex{append(p.closed(), instruction{op: opMatch})}}}
 		}
 	}
 	if p.take("?") && !p.take(":") {

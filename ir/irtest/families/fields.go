@@ -98,9 +98,9 @@ func process(n *net, times int) ir.Value {
 	x, y := n.floats("x", points, 8), n.floats("y", points, 1)
 	z := ops.Div(b, x, ops.Exp(b, n.param("length/b", 8)))
 	square := ops.KeepDims(b, ops.ReduceSum, ops.Square(b, z), 1)
-	apart := ops.Add(b, square, ops.Transpose(b, square, 1, 0))
-	apart = ops.Sub(b, apart, ops.Mul(b, n.number(2), ops.MatMul(b, z, ops.Transpose(b, z, 1, 0))))
-	kernel := ops.Exp(b, ops.Mul(b, ops.Max(b, apart, n.number(0)), n.number(-0.5)))
+	distance := ops.Add(b, square, ops.Transpose(b, square, 1, 0))
+	distance = ops.Sub(b, distance, ops.Mul(b, n.number(2), ops.MatMul(b, z, ops.Transpose(b, z, 1, 0))))
+	kernel := ops.Exp(b, ops.Mul(b, ops.Max(b, distance, n.number(0)), n.number(-0.5)))
 	one := ops.Eq(b, ops.Iota(b, ir.I32, 0, ir.Dims(points, points)...), ops.Iota(b, ir.I32, 1, ir.Dims(points, points)...))
 	noise := ops.Add(b, ops.Exp(b, n.param("noise/b", 1)), n.number(1e-3))
 	kernel = ops.Add(b, kernel, ops.Mul(b, ops.Convert(b, one, ir.F32), noise))
@@ -123,11 +123,11 @@ func splats(n *net, times int) ir.Value {
 	}
 	at, size, colour, opacity := take("at", 2), take("size"), take("colour", 3), take("opacity")
 	axis := ops.Mul(b, ops.Iota(b, ir.F32, 0, ir.N(side)), n.number(1.0/side))
-	apart := func(i int, dims ...int) ir.Value {
+	distance := func(i int, dims ...int) ir.Value {
 		centre := n.reshape(ops.SliceAxis(b, at, 1, ir.N(i), ir.N(1)), 1, 1, count)
 		return ops.Square(b, ops.Sub(b, n.reshape(axis, dims...), centre))
 	}
-	far := ops.Add(b, apart(0, side, 1, 1), apart(1, 1, side, 1))
+	far := ops.Add(b, distance(0, side, 1, 1), distance(1, 1, side, 1))
 	alpha := ops.Mul(b, ops.Sigmoid(b, opacity), ops.Exp(b, ops.Neg(b, ops.Mul(b, far, ops.Exp(b, size)))))
 	passed := ops.Exp(b, ops.CumSum(b, ops.Log(b, ops.Sub(b, n.number(1.001), alpha)), ops.CumSumAttrs{Axis: 2, Exclusive: true}))
 	image := ops.MatMul(b, n.reshape(ops.Mul(b, alpha, passed), side*side, count), colour)

@@ -92,8 +92,8 @@ func Atan2(y, x scalar.Expr) scalar.Expr {
 	bothInfinite := scalar.And(infinite(x), infinite(y))
 	bothZero := scalar.And(scalar.Eq(x, zero), scalar.Eq(y, zero))
 	ratio := scalar.Div(scalar.Select(bothInfinite, sign(y), y), scalar.Select(bothInfinite, sign(x), scalar.Select(bothZero, sign(x), x)))
-	turned := scalar.Add(scalar.Atan(ratio), scalar.Mul(pi, sign(y)))
-	return scalar.Select(Negative(x), turned, scalar.Atan(ratio))
+	shifted := scalar.Add(scalar.Atan(ratio), scalar.Mul(pi, sign(y)))
+	return scalar.Select(Negative(x), shifted, scalar.Atan(ratio))
 }
 
 // Negative returns the sign bit of a number, including −0, by its reciprocal.

@@ -75,7 +75,7 @@ async function open(t, webgpu) {
 const requested = (name) => server.requests.filter((path) => path.endsWith(`/${name}`)).length;
 
 for (const [webgpu, reason] of [['absent', /WebGPU is not here/], ['no adapter', /no adapter/]]) {
-  test(`with WebGPU ${webgpu}, training is on the CPU and tells why`, async (t) => {
+  test(`with WebGPU ${webgpu}, training is on the CPU and reports why`, async (t) => {
     const page = await open(t, webgpu);
     const { losses, fallbackReason, device } = await page.evaluate(() => globalThis.train());
     assert.match(fallbackReason, reason);

@@ -31,7 +31,7 @@ for (const [webgpu, seen] of [['swiftshader', 'swiftshader'], ['no adapter', 'no
   });
 }
 
-test('a hidden page is throttled, a lost device is told, axe and the CSP complain', async () => {
+test('a hidden page is throttled, a lost device is reported, axe and the CSP complain', async () => {
   const browser = await openChromium({ background: true });
   const page = await browser.open(`${server.origin}/`);
   const before = await page.evaluate('ticks');

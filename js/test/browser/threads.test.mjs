@@ -99,12 +99,12 @@ test('threads are there when a program is open, though the page does nothing but
   assert.ok(own < all, `one thread did all of ${all}`);
 });
 
-test('a script of threads that is not there costs time, is told, and changes no result', async (t) => {
+test('a script of threads that is not there costs time, is reported, and changes no result', async (t) => {
   const server = await serveWith(isolation, { '/dist/worker.js': '/nowhere' });
   t.after(() => server.close());
-  const page = await browser.open(`${server.origin}/`), told = page.waitForEvent('console', (message) => message.type() === 'warning');
+  const page = await browser.open(`${server.origin}/`), warning = page.waitForEvent('console', (message) => message.type() === 'warning');
   await page.waitForFunction(() => globalThis.ready);
   const out = await page.evaluate(() => globalThis.run(false));
-  assert.match((await told).text(), /a thread failed/);
+  assert.match((await warning).text(), /a thread failed/);
   assert.deepEqual(out, (await results(t, {}, false)).out);
 });

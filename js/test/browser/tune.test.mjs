@@ -113,7 +113,7 @@ const databases = {
   'is another one': () => { globalThis.spoilt = new Promise((resolve) => { indexedDB.open('rlx', 2).onsuccess = ({ target }) => resolve(target.result.close()); }); },
 };
 for (const [what, prepare] of Object.entries(databases)) {
-  test(`where IndexedDB ${what}, all is measured each time, and a problem is told`, async (t) => {
+  test(`where IndexedDB ${what}, all is measured each time, and a problem is reported`, async (t) => {
     const page = await (await openBrowser(t, prepare))();
     await page.evaluate(() => globalThis.spoilt);
     for (let i = 0; i < 2; i++) {

@@ -23,7 +23,7 @@ type Run struct {
 	// Launcher names the launcher: "rlx", "torchrun", "slurm", "openmpi", "mpich", "kubernetes"; ""
 	// for a process that no launcher has started.
 	Launcher string
-	// Engine is what connects the processes, [TCP] or [MPI].
+	// Engine connects the processes: [TCP] or [MPI].
 	Engine string
 }
 

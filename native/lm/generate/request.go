@@ -160,7 +160,7 @@ func (e *Engine) Complete(ctx context.Context, q Request) (Result, error) {
 	return out, nil
 }
 
-// event is what the loop sends to a request.
+// event is a message of the loop to a request.
 type event struct {
 	token Token
 	err   error

@@ -29,7 +29,7 @@ type given struct {
 	used   bool
 }
 
-// keepDims is what reductions take beyond the attributes of the op: whether the
+// keepDims is an option of reductions that is no attribute of the op: whether the
 // axes they reduce stay, with size 1.
 const keepDims = "keep_dims"
 

@@ -6,7 +6,7 @@ import (
 	"github.com/rlx-go/rlx/wasm/internal/wire"
 )
 
-// functions are what package ops offers beyond single ops, under the names the
+// functions are those of package ops that make several ops, under the names the
 // host knows them by: values and numbers in, one value out.
 var functions map[string]function
 

@@ -12,14 +12,14 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// mostSource is the maximum size of one kernel's WGSL, in bytes.
-const mostSource = 24 << 10
+// maxSource is the maximum size of one kernel's WGSL, in bytes.
+const maxSource = 24 << 10
 
 func checkSources(t *testing.T, p *plan.Plan) {
 	t.Helper()
 	for _, k := range p.Kernels {
-		if len(k.Source) > mostSource {
-			t.Errorf("kernel %s takes %d bytes, over %d", k.Name, len(k.Source), mostSource)
+		if len(k.Source) > maxSource {
+			t.Errorf("kernel %s takes %d bytes, over %d", k.Name, len(k.Source), maxSource)
 		}
 	}
 }

@@ -41,7 +41,7 @@ func Open(m *ir.Module, t plan.Target) (*Program, error) {
 		return nil, err
 	}
 	s := &Program{}
-	d := &device{kernels: kernels, of: s, programs: map[*loop.Kernel]*sim.Program{}}
+	d := &device{kernels: kernels, of: s, programs: map[*loop.Kernel]*sim.PreparedKernel{}}
 	for _, b := range p.Buffers {
 		data := make([]byte, b.Bytes)
 		if b.Kind == plan.TempBuffer {
@@ -95,7 +95,7 @@ type device struct {
 	buffers [][]byte
 	of      *Program
 	// programs are those of the kernels that have run: a loop launches a kernel once for each step.
-	programs map[*loop.Kernel]*sim.Program
+	programs map[*loop.Kernel]*sim.PreparedKernel
 }
 
 func (d *device) Write(buffer, offset int, data []byte) error {
@@ -172,7 +172,7 @@ func (d *device) run(k *loop.Kernel, step *plan.Dispatch, scalars []byte, counte
 	return p.Run(l, o)
 }
 
-func (d *device) program(k *loop.Kernel) (*sim.Program, error) {
+func (d *device) program(k *loop.Kernel) (*sim.PreparedKernel, error) {
 	if p := d.programs[k]; p != nil {
 		return p, nil
 	}

@@ -39,7 +39,7 @@ type Program struct {
 	device Device
 }
 
-// New returns a session for a valid plan whose buffers and kernels the device
+// New returns a program of a valid plan whose buffers and kernels the device
 // has, and writes the constants.
 func New(p *plan.Plan, d Device) (*Program, error) {
 	s := &Program{plan: p, device: d}
@@ -51,7 +51,7 @@ func New(p *plan.Plan, d Device) (*Program, error) {
 	return s, nil
 }
 
-// Plan returns the plan that the session runs.
+// Plan returns the plan that the program runs.
 func (s *Program) Plan() *plan.Plan { return s.plan }
 
 // Set writes a parameter or a state.

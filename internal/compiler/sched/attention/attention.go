@@ -28,7 +28,7 @@ type attention struct {
 	stats *fusion.Tensor
 }
 
-// kernelKind is what a kernel of attention computes.
+// kernelKind names the result of a kernel of attention.
 type kernelKind uint8
 
 const (
@@ -224,7 +224,7 @@ func (a *kernel) storeRows(t *fusion.Tensor, head ir.Index, value func(i int) sc
 	})
 }
 
-// query is what the scores of a query have in common.
+// query holds the values that all scores of a query share.
 type query struct {
 	first      scalar.Expr // first visible key; nil means 0
 	end        scalar.Expr // end of the visible keys, exclusive

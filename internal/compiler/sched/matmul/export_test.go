@@ -55,14 +55,14 @@ func mmaSchedules(parts int, caps loop.Caps, of func(t mmaTile) bool) (out []emi
 
 // WithSmallImages lets operands of any size be copied in im2col mode until the test ends.
 func WithSmallImages(t *testing.T) {
-	before := leastIm2col
-	leastIm2col = 0
-	t.Cleanup(func() { leastIm2col = before })
+	before := minIm2col
+	minIm2col = 0
+	t.Cleanup(func() { minIm2col = before })
 }
 
 // WithFewRows lets products of any number of rows keep their columns' operand in shared memory until the test ends.
 func WithFewRows(t *testing.T) {
-	before := leastStationaryTiles
-	leastStationaryTiles = 0
-	t.Cleanup(func() { leastStationaryTiles = before })
+	before := minStationaryTiles
+	minStationaryTiles = 0
+	t.Cleanup(func() { minStationaryTiles = before })
 }

@@ -24,9 +24,9 @@ type im2col struct {
 // spatial is how a spatial axis is read: at pixel·step + tap·dilation − lo.
 type spatial struct{ step, dilation, lo int }
 
-// leastIm2col is the number of bytes of the smallest operand in im2col mode. Drivers up to CUDA 13.1 encode maps
+// minIm2col is the number of bytes of the smallest operand in im2col mode. Drivers up to CUDA 13.1 encode maps
 // of smaller ones wrongly.
-var leastIm2col = 128 << 10
+var minIm2col = 128 << 10
 
 // planIm2col returns how operand 0 of a contraction is copied in im2col mode, or nil if it is not.
 func planIm2col(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction, d ir.DType) *im2col {
@@ -123,7 +123,7 @@ func (x *im2col) fits(d ir.DType) bool {
 	for _, n := range x.view.Dims {
 		bytes *= n
 	}
-	if bytes < leastIm2col || x.free && (x.channels%row != 0 || d == ir.F32) {
+	if bytes < minIm2col || x.free && (x.channels%row != 0 || d == ir.F32) {
 		return false
 	}
 	for i, s := range x.axes {

@@ -261,7 +261,7 @@ func (p *libraryPlan) worthwhile(c *fusion.Contraction) bool {
 }
 
 // libraryTiles are the sides of the library's tiles, with their rates in terms of that of the largest, and
-// libraryTerms the fewest terms of a part of a sum for which the cost counts parts. A tile begins after the time of
+// libraryTerms is the minimum number of terms of a part of a sum for which the cost counts parts. A tile begins after the time of
 // libraryFill terms; the kernel that adds parts takes libraryJoin launches. TF32 tiles of such sums take libraryLong
 // cycles more where there are few: less than one for libraryFew processors. All are fitted to the times of the products in
 // testdata/products_h200.txt.

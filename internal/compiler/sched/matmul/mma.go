@@ -292,15 +292,15 @@ func TileOverhead(d hardware.Profile) float64 { return tileLoads * d.Latency }
 
 const tileLoads = 25. / 6
 
-// leastStaged is the minimum number of multiply-adds of products with staged operands or of f32 that are compared
+// minStaged is the minimum number of multiply-adds of products with staged operands or of f32 that are compared
 // by cost: those measured have 2 to 6 times more.
-const leastStaged = 1 << 26
+const minStaged = 1 << 26
 
 // chooseMma completes a plan with the fastest tile, or returns false if tiles without
 // multiply-adds are faster: for small products that stage operands or are of f32, if tiles are at the rate of arithmetic.
 func chooseMma(p mmaPlan, c *fusion.Contraction, caps loop.Caps) (best *mmaPlan, ok bool) {
 	lowest := tilesTime(c, caps)
-	if mulAddCount(c) < leastStaged && (p.operand == ir.F32 || p.copies()) {
+	if mulAddCount(c) < minStaged && (p.operand == ir.F32 || p.copies()) {
 		lowest = 2 * mulAddCount(c) / caps.Profile().Arithmetic()
 	}
 	best = p.fastest(caps, lowest)
@@ -329,7 +329,7 @@ func (p *mmaPlan) fastest(caps loop.Caps, below float64) (best *mmaPlan) {
 func (p *mmaPlan) withTile(t mmaTile, caps loop.Caps) mmaPlan {
 	best := *p
 	best.mmaTile = t
-	parts := best.mostParts(caps)
+	parts := best.fillingParts(caps)
 	best.split(parts)
 	for parts /= 2; p.mapped && parts > 0; parts /= 2 {
 		q := best
@@ -345,9 +345,9 @@ func (p *mmaPlan) cost(caps loop.Caps) float64 {
 	return p.time(caps) + p.stagingTime(caps) + p.relayoutTime(caps)
 }
 
-// mostParts returns the split-K parts that keep the multiprocessors busy if there are few
+// fillingParts returns the split-K parts that keep the multiprocessors busy if there are few
 // tiles, as long as each part fills the stages.
-func (p *mmaPlan) mostParts(caps loop.Caps) int {
+func (p *mmaPlan) fillingParts(caps loop.Caps) int {
 	rows, columns := p.tiles()
 	count := fusion.Product(p.c.Batch) * rows * columns
 	return max(1, min(caps.Profile().Processors/count, p.allSteps()/p.stages, maxParts(p.c, caps)))

@@ -28,16 +28,21 @@ type product struct {
 }
 
 // productsInEveryTile runs products with each tile of a target. The last one is split, has a part of
-// a second column of tiles, and more steps than stages: 4 of 16-bit floats fill 256 columns.
+// a second column of tiles, and more steps than stages: 4 of 16-bit floats fill 256 columns. A short test has one layout of
+// each, in turns.
 func productsInEveryTile(t *testing.T, target plan.Target, cases map[product]*schedtest.Case) {
 	for i, tile := range matmul.MmaSchedules(1, target.Caps) {
 		shapes := []struct{ m, n, k, parts int }{{136, 72, 200, 1}, {130, 70, 33, 1}, {128, tile.N + 8, 576, 2}}
 		for j, s := range shapes {
+			layouts := []string{"nn", "tn", "nt", "tt"}
+			if testing.Short() {
+				layouts = layouts[(i+j)%len(layouts):][:1]
+			}
 			for _, d := range []ir.DType{[]ir.DType{ir.BF16, ir.F16, ir.BF16}[j], ir.F32} {
 				if d == ir.F32 && s.parts > 1 {
 					s.k = 64*tile.Stages + 32 // a step is 32 floats: half as many as of 16 bits
 				}
-				for _, layout := range []string{"nn", "tn", "nt", "tt"} {
+				for _, layout := range layouts {
 					t.Run(fmt.Sprintf("tile %d, %s %dx%dx%d/%d %s", i, d, s.m, s.n, s.k, s.parts, layout), func(t *testing.T) {
 						key := product{d, s.m, s.n, s.k, layout}
 						if cases[key] == nil {

@@ -40,8 +40,8 @@ const (
 	stationaryOps      = 2048
 )
 
-// leastStationaryTiles is the least number of row tiles: a short product is as fast by threads that share nothing.
-var leastStationaryTiles = 32
+// minStationaryTiles is the minimum number of row tiles: a short product is as fast by threads that share nothing.
+var minStationaryTiles = 32
 
 // planStationary returns the plan of a contraction, or false if it is of other shapes, or if neighbours along the
 // contracted space are no neighbours in memory in the rows' operand.
@@ -61,7 +61,7 @@ func planStationary(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) (p 
 	switch {
 	case p.columns*p.length > stationaryElements, p.columns/2*g.EpilogueWeight() > stationaryOps, p.sharedLength()*d.Size() > e.Caps.MmaBytes:
 		return nil, false
-	case fusion.Product(c.Batch)*p.tiles < leastStationaryTiles, p.tiles*loop.MmaRows > 2*m: // short, or half of the rows would be padding
+	case fusion.Product(c.Batch)*p.tiles < minStationaryTiles, p.tiles*loop.MmaRows > 2*m: // short, or half of the rows would be padding
 		return nil, false
 	}
 	if axis := contiguityOf(e, c, d, 0); axis != contiguousAlongK {

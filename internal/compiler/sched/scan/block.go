@@ -15,7 +15,7 @@ const padding = 32
 // coalesced through workgroup memory, where each thread scans contiguous elements.
 type blockScanner struct {
 	*emit.Emitter
-	place
+	threadPosition
 	p             *scan
 	s             emit.Schedule
 	cut           chunking
@@ -59,7 +59,7 @@ func (t *blockScanner) start() []scalar.Expr {
 	case t.cut.starts != nil:
 		return emit.LoadAll(t.Emitter, t.cut.starts, ir.Index{t.number, t.row})
 	case t.cut.gathers():
-		_, all := t.exclusive(t.p.gather(t.Emitter, t.s, t.cut, t.place)())
+		_, all := t.exclusive(t.p.gather(t.Emitter, t.s, t.cut, t.threadPosition)())
 		return all
 	}
 	return t.p.init()
@@ -68,7 +68,7 @@ func (t *blockScanner) start() []scalar.Expr {
 func (p *scan) newBlock(s emit.Schedule, cut chunking) *blockScanner {
 	threads := s.Lanes * s.Rows
 	w := p.e.Sibling().WithThreads(threads)
-	t := &blockScanner{Emitter: w, place: p.place(w, s, cut), p: p, s: s, cut: cut, threads: threads, tile: s.Lanes * s.Each}
+	t := &blockScanner{Emitter: w, threadPosition: p.place(w, s, cut), p: p, s: s, cut: cut, threads: threads, tile: s.Lanes * s.Each}
 	t.first = t.Let("first", scalar.Mul(t.number, loop.Int(cut.chunk)))
 	t.last = t.Let("last", scalar.Min(scalar.Add(t.first, loop.Int(cut.chunk)), loop.Int(p.length)))
 	n := threads * s.Each

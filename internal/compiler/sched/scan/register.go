@@ -15,7 +15,7 @@ import (
 // ran at 3,864 GB/s so, and at 2,971 through workgroup memory (cumsum, H200, WebGPU).
 type registerScanner struct {
 	v *emit.Vectorizer
-	place
+	threadPosition
 	p              *scan
 	s              emit.Schedule
 	cut            chunking
@@ -74,7 +74,7 @@ func (p *scan) register(s emit.Schedule, cut chunking) emit.Launch {
 	case cut.starts != nil:
 		init = emit.LoadAll(t.v.Emitter, cut.starts, ir.Index{t.number, t.row})
 	case cut.gathers():
-		gathered = p.gather(t.v.Emitter, s, cut, t.place)
+		gathered = p.gather(t.v.Emitter, s, cut, t.threadPosition)
 	}
 	oneTile := cut.chunk <= s.Lanes*s.Each
 	if gathered != nil && !oneTile {
@@ -99,7 +99,7 @@ func (p *scan) register(s emit.Schedule, cut chunking) emit.Launch {
 
 func (p *scan) newRegister(s emit.Schedule, cut chunking) *registerScanner {
 	w := p.e.Sibling().WithThreads(s.Lanes * s.Rows)
-	t := &registerScanner{v: emit.NewVectorizer(w), place: p.place(w, s, cut), p: p, s: s, cut: cut, parts: s.Each / emit.VectorWidth}
+	t := &registerScanner{v: emit.NewVectorizer(w), threadPosition: p.place(w, s, cut), p: p, s: s, cut: cut, parts: s.Each / emit.VectorWidth}
 	t.first = t.v.Let("first", scalar.Mul(t.number, loop.Int(cut.chunk/emit.VectorWidth)))
 	t.last = t.v.Let("last", scalar.Min(scalar.Add(t.first, loop.Int(cut.chunk/emit.VectorWidth)), loop.Int(p.length/emit.VectorWidth)))
 	t.wholeTilesOnly = cut.whole(p, s)

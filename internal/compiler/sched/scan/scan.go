@@ -204,8 +204,8 @@ func (p *scan) combineAll(w *emit.Emitter, values []scalar.Expr) []scalar.Expr {
 	return all
 }
 
-// place is the position of a thread among the rows of a scan.
-type place struct {
+// threadPosition is the position of a thread among the rows of a scan.
+type threadPosition struct {
 	local, lane scalar.Expr // the thread's index in the workgroup's first axis, and in its row
 	column      scalar.Expr // the row's index in the workgroup
 	firstRow    scalar.Expr // of the workgroup
@@ -216,8 +216,8 @@ type place struct {
 
 // place computes the position in workgroups of Rows rows with Lanes threads each. Neighbouring
 // threads share a row, and so do neighbouring workgroups; in a serial scan they have adjacent rows.
-func (p *scan) place(w *emit.Emitter, s emit.Schedule, cut chunking) place {
-	var at place
+func (p *scan) place(w *emit.Emitter, s emit.Schedule, cut chunking) threadPosition {
+	var at threadPosition
 	groups := emit.CeilDiv(p.rows, s.Rows)
 	workgroup, exists := w.BoundedGroup(groups * cut.chunks)
 	group, number := scalar.FloorDiv(workgroup, loop.Int(cut.chunks)), scalar.Mod(workgroup, loop.Int(cut.chunks))
@@ -263,7 +263,7 @@ func (p *scan) gatheredBytes(s emit.Schedule) float64 {
 // gather loads a thread's share of the totals before its chunk; combined returns their
 // combination. A thread's totals are contiguous, to keep the order across threads; if the
 // combination commutes, they are interleaved for coalescing.
-func (p *scan) gather(w *emit.Emitter, s emit.Schedule, cut chunking, at place) (combined func() []scalar.Expr) {
+func (p *scan) gather(w *emit.Emitter, s emit.Schedule, cut chunking, at threadPosition) (combined func() []scalar.Expr) {
 	unit := 1
 	if cut.chunks > s.Lanes && p.rows == 1 && cut.chunks%emit.VectorWidth == 0 {
 		unit = emit.VectorWidth
@@ -308,7 +308,7 @@ func (p *scan) gather(w *emit.Emitter, s emit.Schedule, cut chunking, at place) 
 // interleaved elements, and one tree combines the threads.
 type chunkTotals struct {
 	v *emit.Vectorizer
-	place
+	threadPosition
 	p     *scan
 	s     emit.Schedule
 	cut   chunking
@@ -322,7 +322,7 @@ const treeRadix = 16
 
 func (p *scan) totalCommutative(s emit.Schedule, cut chunking) emit.Launch {
 	w := p.e.Sibling().WithThreads(s.Lanes * s.Rows)
-	t := &chunkTotals{v: emit.NewVectorizer(w), place: p.place(w, s, cut), p: p, s: s, cut: cut, unit: 1}
+	t := &chunkTotals{v: emit.NewVectorizer(w), threadPosition: p.place(w, s, cut), p: p, s: s, cut: cut, unit: 1}
 	if s.Family == emit.RegisterScan {
 		t.unit = emit.VectorWidth
 	}

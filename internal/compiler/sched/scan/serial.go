@@ -12,7 +12,7 @@ import (
 // the row exchange their totals.
 type serialScanner struct {
 	*emit.Emitter
-	place
+	threadPosition
 	p      *scan
 	s      emit.Schedule
 	cut    chunking
@@ -43,7 +43,7 @@ func (p *scan) serial(s emit.Schedule, cut chunking) emit.Launch {
 func (p *scan) newSerial(s emit.Schedule, cut chunking) *serialScanner {
 	w := p.e.Sibling().WithThreads(1)
 	w.Workgroup = [3]int{s.Rows, s.Lanes, 1}
-	t := &serialScanner{Emitter: w, place: p.place(w, s, cut), p: p, s: s, cut: cut}
+	t := &serialScanner{Emitter: w, threadPosition: p.place(w, s, cut), p: p, s: s, cut: cut}
 	for _, a := range p.accs {
 		if s.Lanes > 1 {
 			t.totals = append(t.totals, t.Shared("totals"+t.Name(""), a.DType, 1, s.Lanes*s.Rows))

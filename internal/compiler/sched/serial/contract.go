@@ -24,10 +24,10 @@ const (
 	sumBytes    = 8 << 20
 )
 
-// product is a contraction with its blocking.
-type product struct {
+// blockedContraction is a contraction with its blocking.
+type blockedContraction struct {
 	*serial
-	x         *fusion.Contract
+	x         *fusion.ContractionCode
 	rows      []fusion.ElementStore
 	m, n      int
 	outer     []scalar.Expr // reduced coordinates with loops of their own
@@ -42,8 +42,8 @@ type product struct {
 // contract writes a contraction, or a reduction where it is thin.
 func (s *serial) contract(g *fusion.Group) {
 	code := g.Code()
-	x := code.Stages[0].Contract
-	p := &product{serial: s, x: x, rows: code.Rows, m: fusion.Product(x.M), n: fusion.Product(x.N)}
+	x := code.Stages[0].Contraction
+	p := &blockedContraction{serial: s, x: x, rows: code.Rows, m: fusion.Product(x.M), n: fusion.Product(x.N)}
 	k := fusion.Product(x.K)
 	if x.Sum.Type != ir.F32 || min(p.m, p.n) <= emit.ThinSide || k*fusion.Product(x.Batch) == 0 {
 		s.reduce(g.Reduction(), productBlock)
@@ -61,14 +61,14 @@ func (s *serial) contract(g *fusion.Group) {
 
 // bindOuter substitutes the M, N or batch coordinate for a coordinate of the result in the
 // stores.
-func (p *product) bindOuter(v, space scalar.Expr) {
+func (p *blockedContraction) bindOuter(v, space scalar.Expr) {
 	for i := range p.rows {
 		bound := map[string]scalar.Expr{v.Name: space}
 		p.rows[i].Offset, p.rows[i].Value = scalar.SubstituteVars(p.rows[i].Offset, bound), scalar.SubstituteVars(p.rows[i].Value, bound)
 	}
 }
 
-func (p *product) write() {
+func (p *blockedContraction) write() {
 	p.loops(vars(p.x.BatchAt), func() {
 		p.outermost(func(divided bool) {
 			if !divided {
@@ -84,7 +84,7 @@ func (p *product) write() {
 }
 
 // part writes some rows and columns of the result.
-func (p *product) part(rows, columns interval) {
+func (p *blockedContraction) part(rows, columns interval) {
 	p.count("n", iterations{from: columns.from, to: columns.to, step: p.area.columns, last: p.n - 1}, func(n scalar.Expr) {
 		p.count("block", upTo(p.blocks), func(block scalar.Expr) {
 			p.packColumns(n, block)
@@ -116,7 +116,7 @@ const (
 )
 
 // chooseBlocks picks the block sizes.
-func (p *product) chooseBlocks() {
+func (p *blockedContraction) chooseBlocks() {
 	steps, each := SizeOf(p.outer), SizeOf(p.inner)
 	if len(p.outer) == 0 {
 		steps, each = each, 1
@@ -143,10 +143,10 @@ func (p *product) chooseBlocks() {
 }
 
 // compensates reports whether a sum has enough blocks for its rounding error to matter.
-func (p *product) compensates() bool { return p.blocks > fusion.SumBlockLen/2 }
+func (p *blockedContraction) compensates() bool { return p.blocks > fusion.SumBlockLen/2 }
 
 // sumSize is the size of a sum in bytes.
-func (p *product) sumSize() int {
+func (p *blockedContraction) sumSize() int {
 	if p.compensates() {
 		return 8
 	}
@@ -169,7 +169,7 @@ func evenBlocks(steps, maxSteps int) int {
 func roundUp(n, step int) int { return emit.CeilDiv(n, step) * step }
 
 // sumRows is the number of rows of stored sums: a panel's, or all where the depth is blocked.
-func (p *product) sumRows() int {
+func (p *blockedContraction) sumRows() int {
 	if p.blocks == 1 {
 		return panelRows
 	}
@@ -201,7 +201,7 @@ func areaOf(m, n, shares, maxColumns int) area {
 
 // steps writes a loop over the depth of a block and binds the reduced coordinates; f is given
 // the index in the block.
-func (p *product) steps(block scalar.Expr, f func(k scalar.Expr)) {
+func (p *blockedContraction) steps(block scalar.Expr, f func(k scalar.Expr)) {
 	if len(p.outer) == 0 {
 		n := SizeOf(p.inner)
 		p.blockSteps(block, n, func(k, at scalar.Expr) {
@@ -222,7 +222,7 @@ func (p *product) steps(block scalar.Expr, f func(k scalar.Expr)) {
 
 // blockSteps writes a loop over a block of n steps; f is given the index in the block and in
 // the whole.
-func (p *product) blockSteps(block scalar.Expr, n int, f func(k, at scalar.Expr)) {
+func (p *blockedContraction) blockSteps(block scalar.Expr, n int, f func(k, at scalar.Expr)) {
 	size := emit.CeilDiv(n, p.blocks)
 	first := p.e.Let("first", scalar.Mul(block, loop.Int(size)))
 	end := p.e.Let("size", scalar.Min(loop.Int(size), scalar.Sub(loop.Int(n), first)))
@@ -236,7 +236,7 @@ func (p *product) blockSteps(block scalar.Expr, n int, f func(k, at scalar.Expr)
 }
 
 // depthOf returns the depth of a block.
-func (p *product) depthOf(block scalar.Expr) scalar.Expr {
+func (p *blockedContraction) depthOf(block scalar.Expr) scalar.Expr {
 	k := fusion.Product(p.x.K)
 	rest := scalar.Sub(loop.Int(k), scalar.Mul(block, loop.Int(p.depth)))
 	return p.e.Let("depth", scalar.Min(loop.Int(p.depth), rest))
@@ -244,7 +244,7 @@ func (p *product) depthOf(block scalar.Expr) scalar.Expr {
 
 // packColumns packs the columns from n on, panel by panel, the columns of one depth step
 // contiguous.
-func (p *product) packColumns(n, block scalar.Expr) {
+func (p *blockedContraction) packColumns(n, block scalar.Expr) {
 	pack := func(panel scalar.Expr, whole bool) {
 		first := p.e.Let("column", scalar.Add(n, scalar.Mul(panel, loop.Int(panelColumns))))
 		p.steps(block, func(k scalar.Expr) {
@@ -268,7 +268,7 @@ func (p *product) packColumns(n, block scalar.Expr) {
 }
 
 // packRows packs a panel of rows from m on.
-func (p *product) packRows(m, block scalar.Expr) {
+func (p *blockedContraction) packRows(m, block scalar.Expr) {
 	rows := make([]ir.Index, panelRows)
 	for i := range rows {
 		at := scalar.Add(m, loop.Int(i))
@@ -289,7 +289,7 @@ func (p *product) packRows(m, block scalar.Expr) {
 }
 
 // sumAt is the index of the sum of a row of the panel from m on.
-func (p *product) sumAt(m scalar.Expr, row, column scalar.Expr) scalar.Expr {
+func (p *blockedContraction) sumAt(m scalar.Expr, row, column scalar.Expr) scalar.Expr {
 	if p.blocks > 1 {
 		row = scalar.Add(m, row)
 	}
@@ -297,7 +297,7 @@ func (p *product) sumAt(m scalar.Expr, row, column scalar.Expr) scalar.Expr {
 }
 
 // panels multiplies the packed rows with each panel of columns.
-func (p *product) panels(m, n, block scalar.Expr) {
+func (p *blockedContraction) panels(m, n, block scalar.Expr) {
 	panels := scalar.FloorDiv(scalar.Add(scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)), loop.Int(panelColumns-1)), loop.Int(panelColumns))
 	maxPanels := p.area.columns / panelColumns
 	depth := p.depthOf(block)
@@ -327,7 +327,7 @@ func (p *product) panels(m, n, block scalar.Expr) {
 }
 
 // keep stores the sums of a panel, or adds them to those of earlier blocks.
-func (p *product) keep(m, panel, block scalar.Expr, sum func(i int, l scalar.Expr) scalar.Expr) {
+func (p *blockedContraction) keep(m, panel, block scalar.Expr, sum func(i int, l scalar.Expr) scalar.Expr) {
 	each := func(store func(at, x scalar.Expr)) {
 		for i := range panelRows {
 			p.lanes(panelColumns, func(l scalar.Expr) {
@@ -351,7 +351,7 @@ func (p *product) keep(m, panel, block scalar.Expr, sum func(i int, l scalar.Exp
 }
 
 // addBlock adds the sum of a block.
-func (p *product) addBlock(at, x scalar.Expr) {
+func (p *blockedContraction) addBlock(at, x scalar.Expr) {
 	before := scalar.LoadAt(p.c, ir.F32, at)
 	if !p.compensates() {
 		p.e.Put(p.c, at, scalar.Add(before, x))
@@ -365,7 +365,7 @@ func (p *product) addBlock(at, x scalar.Expr) {
 }
 
 // finish computes and stores the epilogue of a panel of rows.
-func (p *product) finish(m, n scalar.Expr) {
+func (p *blockedContraction) finish(m, n scalar.Expr) {
 	rows := p.e.Let("rows", scalar.Min(loop.Int(panelRows), scalar.Sub(loop.Int(p.m), m)))
 	columns := p.e.Let("columns", scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)))
 	p.count("i", below(rows, panelRows), func(i scalar.Expr) {

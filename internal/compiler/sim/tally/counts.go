@@ -14,7 +14,7 @@ type Ops struct {
 	Special float64 // approximations of functions
 }
 
-// Counts are what all workgroups of a kernel do.
+// Counts are the accesses and operations of all workgroups of a kernel.
 type Counts struct {
 	Ops
 	// Lines are the cycles of the memory unit of a processor: a warp's access takes one for each line of

@@ -6,7 +6,7 @@
 int rlx_fake_clear(void *stream, void *p, size_t bytes);
 int rlx_fake_call(void *stream, void (*f)(void *), const void *data, size_t bytes);
 
-typedef struct { int compute, turned[2], epilogue; const float *bias; } operation;
+typedef struct { int compute, transposed[2], epilogue; const float *bias; } operation;
 typedef struct { int type, batch; uint64_t rows, columns; int64_t row, step; } layout;
 typedef struct { uint64_t workspace; } preference;
 typedef struct { char algorithm[64]; size_t workspace; int rest[6]; } result;
@@ -23,7 +23,7 @@ EXPORT int cublasLtMatmulDescSetAttribute(operation *o, int which, const int32_t
 	if (which == 7 && bytes == 4) return o->epilogue = *value, 0;
 	if (which == 8 && bytes == 8) return memcpy(&o->bias, value, bytes), 0;
 	if (which < 3 || which > 4 || bytes != 4) return 7;
-	return o->turned[which - 3] = *value, 0;
+	return o->transposed[which - 3] = *value, 0;
 }
 EXPORT int cublasLtMatmulDescDestroy(operation *o) { return free(o), 0; }
 EXPORT int cublasLtMatrixLayoutCreate(layout **l, int type, uint64_t rows, uint64_t columns, int64_t row) {
@@ -44,7 +44,7 @@ EXPORT int cublasLtMatmulPreferenceSetAttribute(preference *p, int which, const 
 EXPORT int cublasLtMatmulPreferenceDestroy(preference *p) { return free(p), 0; }
 
 // size returns a size of a matrix operand.
-static uint64_t size(const layout *l, int turned, int columns) { return turned != columns ? l->columns : l->rows; }
+static uint64_t size(const layout *l, int transposed, int columns) { return transposed != columns ? l->columns : l->rows; }
 
 // lacks reports whether the library returns for a product, now or later, that it has no algorithm.
 static int lacks(const char *when, const operation *o, const layout *a, const layout *d) {
@@ -53,15 +53,15 @@ static int lacks(const char *when, const operation *o, const layout *a, const la
 	int given = sscanf(setting("RLX_FAKE_PRODUCTS", ""), "%15s %llu %llu %llu", which, &m, &n, &k);
 	if (!strcmp(which, "bias")) return !strcmp(when, "none") && o->epilogue == 4;
 	if (strcmp(which, when)) return 0;
-	return given == 1 || m == d->rows && n == d->columns && k == size(a, o->turned[0], 1);
+	return given == 1 || m == d->rows && n == d->columns && k == size(a, o->transposed[0], 1);
 }
 
 EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, operation *o, layout *a, layout *b, layout *c, layout *d, preference *p,
                                           int wanted, result *out, int *found) {
 	note("cublasLtMatmulAlgoGetHeuristic");
-	if (size(a, o->turned[0], 0) != d->rows || size(b, o->turned[1], 1) != d->columns) return 7;
+	if (size(a, o->transposed[0], 0) != d->rows || size(b, o->transposed[1], 1) != d->columns) return 7;
 	if (c->rows != d->rows || c->columns != d->columns || c->type != d->type) return 7;
-	if (size(a, o->turned[0], 1) != size(b, o->turned[1], 0) || a->batch != d->batch || b->batch != d->batch) return 7;
+	if (size(a, o->transposed[0], 1) != size(b, o->transposed[1], 0) || a->batch != d->batch || b->batch != d->batch) return 7;
 	*found = !lacks("none", o, a, d);
 	memset(out, 0, sizeof *out);
 	return memcpy(out->algorithm, "fake", 4), 0;
@@ -69,19 +69,19 @@ EXPORT int cublasLtMatmulAlgoGetHeuristic(void *handle, operation *o, layout *a,
 
 typedef struct { operation o; layout a, b, c, d; float beta; const float *x, *y, *w; float *z; } job;
 
-static float at(const float *x, const layout *l, int turned, int64_t batch, int64_t r, int64_t c) {
-	return x[batch * l->step + (turned ? r * l->row + c : c * l->row + r)];
+static float at(const float *x, const layout *l, int transposed, int64_t batch, int64_t r, int64_t c) {
+	return x[batch * l->step + (transposed ? r * l->row + c : c * l->row + r)];
 }
 
 static void multiply(void *data) {
 	job *j = data;
-	uint64_t k = size(&j->a, j->o.turned[0], 1);
+	uint64_t k = size(&j->a, j->o.transposed[0], 1);
 	note("product %d: %d times %llu %llu %llu", j->o.compute, j->d.batch, (unsigned long long)j->d.rows, (unsigned long long)j->d.columns, (unsigned long long)k);
 	for (int64_t n = 0; n < j->d.batch; n++)
 		for (uint64_t c = 0; c < j->d.columns; c++)
 			for (uint64_t r = 0; r < j->d.rows; r++) {
 				float sum = 0;
-				for (uint64_t i = 0; i < k; i++) sum += at(j->x, &j->a, j->o.turned[0], n, r, i) * at(j->y, &j->b, j->o.turned[1], n, i, c);
+				for (uint64_t i = 0; i < k; i++) sum += at(j->x, &j->a, j->o.transposed[0], n, r, i) * at(j->y, &j->b, j->o.transposed[1], n, i, c);
 				if (j->beta) sum += at(j->w, &j->c, 0, n, r, c);
 				if (j->o.epilogue == 4) sum += j->o.bias[r];
 				j->z[n * j->d.step + c * j->d.row + r] = sum;

@@ -150,7 +150,7 @@ static int perform(work *w, char *text, size_t n) {
 	const char *name = [w->pipeline->name UTF8String];
 	sw_note("run %s %u %u %u", name, w->groups[0], w->groups[1], w->groups[2]);
 	char what[512];
-	if (!w->pipeline->kernel || !sw_run(w->pipeline->kernel, w->pipeline->meets, w->table, w->groups, w->threads, what, sizeof what)) return 0;
+	if (!w->pipeline->kernel || !sw_run(w->pipeline->kernel, w->pipeline->synchronises, w->table, w->groups, w->threads, what, sizeof what)) return 0;
 	snprintf(text, n, "kernel %s: %s", name, what);
 	return 1;
 }

@@ -68,7 +68,7 @@ void sw_release(void) { leave(at_exchange); }
 
 unsigned sw_lane(void) { return now->self.lane; }
 
-// sw_agree meets the SIMD-group's threads, which must all mean the same place of memory at
+// sw_agree waits for the SIMD-group's threads, which must all mean the same place of memory at
 // the same line of the source. It reports whether the caller is the first of them, which
 // compares what the others published with its own.
 int sw_agree(const void *at, long row, int line) {
@@ -176,8 +176,8 @@ static void run_alone(const unsigned group[3], const unsigned threads[3]) {
 	}
 }
 
-static void run_group(int meets, const unsigned group[3], const unsigned threads[3]) {
-	if (!meets) {
+static void run_group(int synchronises, const unsigned group[3], const unsigned threads[3]) {
+	if (!synchronises) {
 		run_alone(group, threads);
 		return;
 	}
@@ -191,7 +191,7 @@ static void run_group(int meets, const unsigned group[3], const unsigned threads
 	}
 }
 
-int sw_run(sw_kernel kernel, int meets, const sw_argument *table, const unsigned groups[3], const unsigned threads[3], char *text, size_t n) {
+int sw_run(sw_kernel kernel, int synchronises, const sw_argument *table, const unsigned groups[3], const unsigned threads[3], char *text, size_t n) {
 	if (!fibers) {
 		fibers = calloc(sw_threads_max, sizeof *fibers);
 		stacks = malloc((size_t)sw_threads_max * stack_bytes);
@@ -201,6 +201,6 @@ int sw_run(sw_kernel kernel, int meets, const sw_argument *table, const unsigned
 	unsigned group[3];
 	for (group[2] = 0; group[2] < groups[2] && !*text; group[2]++)
 		for (group[1] = 0; group[1] < groups[1] && !*text; group[1]++)
-			for (group[0] = 0; group[0] < groups[0] && !*text; group[0]++) run_group(meets, group, threads);
+			for (group[0] = 0; group[0] < groups[0] && !*text; group[0]++) run_group(synchronises, group, threads);
 	return *text != 0;
 }

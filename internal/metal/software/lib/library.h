@@ -4,7 +4,7 @@
 @interface SWLibrary : SWObject <MTLLibrary> {
 @public
 	NSString *source, *name, *code; // code is the C++ that it becomes
-	int number, meets, ready;
+	int number, synchronises, ready;
 	NSUInteger buffers, threads;
 	sw_kernel kernel;
 	NSString *failure;

@@ -84,7 +84,7 @@ id<MTLLibrary> sw_library(NSString *source, MTLCompileOptions *given, NSError **
 	if (ok) {
 		NSUInteger most = strtoul([[[source componentsSeparatedByString:@"max_total_threads_per_threadgroup("] lastObject] UTF8String], NULL, 10);
 		lib->threads = most ? most : sw_threads_max;
-		lib->meets = [source rangeOfString:@"threadgroup_barrier("].location != NSNotFound || [source rangeOfString:@"simd_"].location != NSNotFound || [source rangeOfString:@"simdgroup_"].location != NSNotFound;
+		lib->synchronises = [source rangeOfString:@"threadgroup_barrier("].location != NSNotFound || [source rangeOfString:@"simd_"].location != NSNotFound || [source rangeOfString:@"simdgroup_"].location != NSNotFound;
 	}
 	pthread_mutex_unlock(&lock);
 	if (ok) return lib;
@@ -147,7 +147,7 @@ id<MTLComputePipelineState> sw_pipeline(MTLComputePipelineDescriptor *descriptor
 	SWPipeline *p = [SWPipeline new];
 	p->name = [lib->name copy];
 	p->kernel = lib->kernel;
-	p->meets = lib->meets;
+	p->synchronises = lib->synchronises;
 	p->buffers = lib->buffers;
 	p->threads = sw_fails("threads") ? 1 : lib->threads;
 	int width = sw_fails("width");

@@ -18,9 +18,9 @@ enum { sw_table = 31, sw_simd = 32, sw_threads_max = 1024 };
 // sw_kernel is a compiled kernel: one thread of it.
 typedef void (*sw_kernel)(const sw_argument *table, const sw_thread *thread);
 
-// sw_run runs a kernel, as fibers if its threads synchronise (meets is set). It returns 0, or 1
+// sw_run runs a kernel, as fibers if its threads synchronise (synchronises is set). It returns 0, or 1
 // with the kernel's fault in text.
-int sw_run(sw_kernel kernel, int meets, const sw_argument *table, const unsigned groups[3], const unsigned threads[3], char *text, size_t n);
+int sw_run(sw_kernel kernel, int synchronises, const sw_argument *table, const unsigned groups[3], const unsigned threads[3], char *text, size_t n);
 
 // note adds a line to the log of calls; violation one that begins so, which a test takes
 // for a failure: the API was used as its documentation forbids.
@@ -50,7 +50,7 @@ int sw_fails(const char *name);
 @public
 	NSString *name;
 	sw_kernel kernel; // NULL for one that is noted only
-	int meets;
+	int synchronises;
 	NSUInteger buffers, threads, width;
 }
 @end

@@ -1,4 +1,4 @@
-package session_test
+package train_test
 
 import (
 	"context"
@@ -11,7 +11,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml/session"
+	"github.com/rlx-go/rlx/native/coreml/train"
 )
 
 // The problem: y = x·w for eight points and w = (0.5, −1, 2), from w = 0.
@@ -54,10 +54,10 @@ func batch(from, to int) map[string]native.Tensor {
 	return map[string]native.Tensor{"x": native.Float32s(x, to-from, 3), "y": native.Float32s(y, to-from, 1)}
 }
 
-func open(t *testing.T, g *ir.Graph, o session.Options) *session.Session {
+func open(t *testing.T, g *ir.Graph, o train.Options) *train.Trainer {
 	t.Helper()
 	rt := &software.Runtime{}
-	s, err := session.New(rt, g, nil, o)
+	s, err := train.New(rt, g, nil, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -70,7 +70,7 @@ func open(t *testing.T, g *ir.Graph, o session.Options) *session.Session {
 }
 
 // run does steps with all points and returns the first and the last loss.
-func run(t *testing.T, s *session.Session, steps int) (first, last float64) {
+func run(t *testing.T, s *train.Trainer, steps int) (first, last float64) {
 	t.Helper()
 	for i := range steps {
 		r, err := s.Step(context.Background(), batch(0, 8))
@@ -85,7 +85,7 @@ func run(t *testing.T, s *session.Session, steps int) (first, last float64) {
 	return first, last
 }
 
-func param(t *testing.T, s *session.Session) []float32 {
+func param(t *testing.T, s *train.Trainer) []float32 {
 	t.Helper()
 	w, ok := s.Param("w")
 	if !ok {
@@ -99,7 +99,7 @@ func param(t *testing.T, s *session.Session) []float32 {
 }
 
 func TestSGDFindsTheWeights(t *testing.T) {
-	s := open(t, bound(t, 8), session.Options{Optimizer: optim.SGD{}, Rate: 0.2})
+	s := open(t, bound(t, 8), train.Options{Optimizer: optim.SGD{}, Rate: 0.2})
 	first, last := run(t, s, 60)
 	if last >= 1e-2*first || last >= 1e-3 {
 		t.Errorf("the loss went from %g to %g", first, last)
@@ -117,7 +117,7 @@ func TestSGDFindsTheWeights(t *testing.T) {
 // TestFusedEqualsHost: the update within the model is that of the host, step for
 // step.
 func TestFusedEqualsHost(t *testing.T) {
-	for name, o := range map[string]session.Options{
+	for name, o := range map[string]train.Options{
 		"sgd":   {Optimizer: optim.SGD{Momentum: 0.9}, Rate: 0.05},
 		"adam":  {Optimizer: optim.Adam{}, Rate: 0.05},
 		"adamw": {Optimizer: optim.AdamW{}, Rate: 0.05},
@@ -137,7 +137,7 @@ func TestFusedEqualsHost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if a.Path != session.Gradient || b.Path != session.Fused || math.Abs(a.Loss-b.Loss) > 1e-4 {
+			if a.Path != train.Gradient || b.Path != train.Fused || math.Abs(a.Loss-b.Loss) > 1e-4 {
 				t.Fatalf("%s, step %d: %v and %v", name, step, a, b)
 			}
 		}
@@ -152,7 +152,7 @@ func TestFusedEqualsHost(t *testing.T) {
 
 // TestAccumulationEqualsOneStep: equal parts of a batch make the step of the batch.
 func TestAccumulationEqualsOneStep(t *testing.T) {
-	o := session.Options{Optimizer: optim.SGD{}, Rate: 0.2}
+	o := train.Options{Optimizer: optim.SGD{}, Rate: 0.2}
 	whole, parts := open(t, bound(t, 8), o), open(t, bound(t, 2), o)
 	for range 3 {
 		if _, err := whole.Step(context.Background(), batch(0, 8)); err != nil {
@@ -183,7 +183,7 @@ func TestAccumulationEqualsOneStep(t *testing.T) {
 
 // TestGradientStepEqualsClosedForm: one step of SGD from zero is rate·2/n·xᵀy.
 func TestGradientStepEqualsClosedForm(t *testing.T) {
-	s := open(t, bound(t, 8), session.Options{Optimizer: optim.SGD{}, Rate: 0.1})
+	s := open(t, bound(t, 8), train.Options{Optimizer: optim.SGD{}, Rate: 0.1})
 	run(t, s, 1)
 	y, _ := batch(0, 8)["y"].Float32s()
 	for i, w := range param(t, s) {
@@ -198,11 +198,11 @@ func TestGradientStepEqualsClosedForm(t *testing.T) {
 }
 
 func TestUpdateTaskReportsActualState(t *testing.T) {
-	r, err := open(t, bound(t, 8), session.Options{}).Step(context.Background(), batch(0, 8))
+	r, err := open(t, bound(t, 8), train.Options{}).Step(context.Background(), batch(0, 8))
 	if err != nil {
 		t.Fatal(err)
 	}
-	if r.Eligibility != session.Eligible() || r.Eligibility.UpdateTask || r.Eligibility.Reason == "" || r.Path != session.Gradient {
+	if r.Eligibility != train.Eligible() || r.Eligibility.UpdateTask || r.Eligibility.Reason == "" || r.Path != train.Gradient {
 		t.Errorf("a step reports %+v", r)
 	}
 }
@@ -237,7 +237,7 @@ func TestCNNTrains(t *testing.T) {
 	in := map[string]native.Tensor{"x": native.Float32s(images, 4, 6, 6, 1), "labels": native.Int32s([]int32{0, 1, 0, 1})}
 	initial := map[string]native.Tensor{"k": small(3, 3, 1, 4), "w": small(16, 2)}
 	for name, half := range map[string]bool{"f32": false, "fp16": true} {
-		s, err := session.New(&software.Runtime{}, cnn(t), initial, session.Options{Rate: 0.02, Half: half, Fuse: half})
+		s, err := train.New(&software.Runtime{}, cnn(t), initial, train.Options{Rate: 0.02, Half: half, Fuse: half})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -270,23 +270,23 @@ func small(dims ...int) native.Tensor {
 	return t
 }
 
-func TestSessionsRefuseBadInput(t *testing.T) {
+func TestTrainersRefuseBadInput(t *testing.T) {
 	for name, c := range map[string]struct {
 		initial map[string]native.Tensor
-		o       session.Options
+		o       train.Options
 		kind    error
 	}{
-		"no such output": {nil, session.Options{Loss: "cost"}, ir.ErrName},
-		"no such param":  {map[string]native.Tensor{"v": native.Float32(1)}, session.Options{}, ir.ErrName},
-		"another type":   {map[string]native.Tensor{"w": native.Float32(1)}, session.Options{}, ir.ErrName},
+		"no such output": {nil, train.Options{Loss: "cost"}, ir.ErrName},
+		"no such param":  {map[string]native.Tensor{"v": native.Float32(1)}, train.Options{}, ir.ErrName},
+		"another type":   {map[string]native.Tensor{"w": native.Float32(1)}, train.Options{}, ir.ErrName},
 	} {
-		if _, err := session.New(&software.Runtime{}, bound(t, 8), c.initial, c.o); !errors.Is(err, c.kind) {
+		if _, err := train.New(&software.Runtime{}, bound(t, 8), c.initial, c.o); !errors.Is(err, c.kind) {
 			t.Errorf("%s: the error is %v", name, err)
 		}
 	}
-	s := open(t, bound(t, 8), session.Options{Fuse: true})
+	s := open(t, bound(t, 8), train.Options{Fuse: true})
 	if _, err := s.Accumulate(batch(0, 8)); !errors.Is(err, ir.ErrUnsupported) {
-		t.Errorf("a fused session accumulates: %v", err)
+		t.Errorf("a fused trainer accumulates: %v", err)
 	}
 	if _, err := s.Step(context.Background(), batch(0, 4)); !errors.Is(err, ir.ErrShape) {
 		t.Errorf("half a batch: %v", err)

@@ -1,4 +1,4 @@
-package session_test
+package train_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml/session"
+	"github.com/rlx-go/rlx/native/coreml/train"
 )
 
 // A program opens Core ML by coreml.Open, which needs macOS or iOS; this one runs the models by software.
@@ -22,13 +22,13 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	s, err := session.New(&software.Runtime{}, loss, nil, session.Options{Rate: 0.05})
+	s, err := train.New(&software.Runtime{}, loss, nil, train.Options{Rate: 0.05})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer s.Close()
 	batch := map[string]native.Tensor{"x": native.Float32s([]float32{0, 1, 2, 3}), "y": native.Float32s([]float32{1, 3, 5, 7})}
-	var last session.Report
+	var last train.Report
 	for range 400 {
 		if last, err = s.Step(context.Background(), batch); err != nil {
 			log.Fatal(err)

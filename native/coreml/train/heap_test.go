@@ -1,3 +1,3 @@
-package session_test
+package train_test
 
 import _ "github.com/rlx-go/rlx/internal/ballast"

@@ -1,4 +1,4 @@
-package session
+package train
 
 import (
 	"context"
@@ -52,11 +52,11 @@ func gradientOf(forward *ir.Graph, loss string, params []string) (*ir.Graph, err
 }
 
 // scale returns the loss scale: 1 except for fp16 gradients.
-func (s *Session) scale(ctx context.Context) (float64, error) {
-	if !s.options.Half {
+func (tr *Trainer) scale(ctx context.Context) (float64, error) {
+	if !tr.options.Half {
 		return 1, nil
 	}
-	t, err := s.update.Get(ctx, optim.ScaleState)
+	t, err := tr.update.Get(ctx, optim.ScaleState)
 	if err != nil {
 		return 0, err
 	}
@@ -65,24 +65,24 @@ func (s *Session) scale(ctx context.Context) (float64, error) {
 }
 
 // gradients runs the model on a batch and returns the loss and the gradients of it.
-func (s *Session) gradients(batch map[string]native.Tensor) (float64, map[string][]float32, error) {
-	scale, err := s.scale(context.Background())
+func (tr *Trainer) gradients(batch map[string]native.Tensor) (float64, map[string][]float32, error) {
+	scale, err := tr.scale(context.Background())
 	if err != nil {
 		return 0, nil, err
 	}
 	in := maps.Clone(batch)
-	if !s.Resident() {
-		for _, name := range s.params {
-			in[name] = s.values[name]
+	if !tr.Resident() {
+		for _, name := range tr.params {
+			in[name] = tr.values[name]
 		}
 	}
 	in[scaleInput] = native.Float32(float32(scale))
-	out, err := s.model.Predict(in)
+	out, err := tr.model.Predict(in)
 	if err != nil {
 		return 0, nil, err
 	}
 	gradients := map[string][]float32{}
-	for _, name := range s.params {
+	for _, name := range tr.params {
 		g, err := out["grad/"+name].Float32s()
 		if err != nil {
 			return 0, nil, err
@@ -93,57 +93,57 @@ func (s *Session) gradients(batch map[string]native.Tensor) (float64, map[string
 		}
 		gradients[name] = g
 	}
-	loss, err := number(out[s.options.Loss])
+	loss, err := number(out[tr.options.Loss])
 	return loss, gradients, err
 }
 
 // Accumulate computes loss and gradients of a batch and keeps the gradients for
-// [Session.StepAccumulated]. The error is of kind [ir.ErrUnsupported] where the update
+// [Trainer.StepAccumulated]. The error is of kind [ir.ErrUnsupported] where the update
 // is part of the model.
-func (s *Session) Accumulate(batch map[string]native.Tensor) (Report, error) {
-	if s.fused {
+func (tr *Trainer) Accumulate(batch map[string]native.Tensor) (Report, error) {
+	if tr.fused {
 		return Report{}, ir.Errorf(ir.ErrUnsupported, "the update is part of the model, which takes one batch: clear Fuse to accumulate")
 	}
-	if err := s.curvature(context.Background(), batch); err != nil {
+	if err := tr.curvature(context.Background(), batch); err != nil {
 		return Report{}, err
 	}
-	loss, gradients, err := s.gradients(batch)
+	loss, gradients, err := tr.gradients(batch)
 	if err != nil {
 		return Report{}, err
 	}
-	if s.sums == nil {
-		s.sums = map[string][]float32{}
+	if tr.sums == nil {
+		tr.sums = map[string][]float32{}
 	}
 	for name, g := range gradients {
-		if s.sums[name] == nil {
-			s.sums[name] = make([]float32, len(g))
+		if tr.sums[name] == nil {
+			tr.sums[name] = make([]float32, len(g))
 		}
 		for i, x := range g {
-			s.sums[name][i] += x
+			tr.sums[name][i] += x
 		}
 	}
-	s.pending++
+	tr.pending++
 	return Report{Loss: loss, Path: Gradient, Eligibility: Eligible()}, nil
 }
 
 // Pending returns how many batches wait for an update.
-func (s *Session) Pending() int { return s.pending }
+func (tr *Trainer) Pending() int { return tr.pending }
 
 // StepAccumulated does one update by the mean of the gradients that wait, and returns
 // how many batches it was of; none does nothing.
-func (s *Session) StepAccumulated(ctx context.Context) (int, error) {
-	n := s.pending
+func (tr *Trainer) StepAccumulated(ctx context.Context) (int, error) {
+	n := tr.pending
 	if n == 0 {
 		return 0, nil
 	}
-	for _, sum := range s.sums {
+	for _, sum := range tr.sums {
 		for i := range sum {
 			sum[i] /= float32(n)
 		}
 	}
-	sums := s.sums
-	s.sums, s.pending = nil, 0
-	_, err := s.apply(ctx, sums)
+	sums := tr.sums
+	tr.sums, tr.pending = nil, 0
+	_, err := tr.apply(ctx, sums)
 	return n, err
 }
 

@@ -1,4 +1,4 @@
-package session
+package train
 
 import (
 	"context"
@@ -45,15 +45,15 @@ const curvatureSteps = 10
 
 // prepareUpdate compiles the update for the host and, for an optimizer that needs it, the
 // curvature.
-func (s *Session) prepareUpdate(forward *ir.Graph) error {
-	g, err := updateOf(forward, s.params, s.options)
+func (tr *Trainer) prepareUpdate(forward *ir.Graph) error {
+	g, err := updateOf(forward, tr.params, tr.options)
 	if err != nil {
 		return err
 	}
 	entries := []ir.Entry{{Name: "update", Graph: g}}
-	if o, ok := s.options.Optimizer.(curved); ok {
-		s.curved = true
-		c, err := o.Curvature(forward, s.options.Loss, 0, optim.Options{})
+	if o, ok := tr.options.Optimizer.(curved); ok {
+		tr.curved = true
+		c, err := o.Curvature(forward, tr.options.Loss, 0, optim.Options{})
 		if err != nil {
 			return err
 		}
@@ -63,11 +63,11 @@ func (s *Session) prepareUpdate(forward *ir.Graph) error {
 	if err != nil {
 		return err
 	}
-	if s.update, err = cpu.Backend().Compile(context.Background(), m, native.Options{}); err != nil {
+	if tr.update, err = cpu.Backend().Compile(context.Background(), m, native.Options{}); err != nil {
 		return err
 	}
-	for _, name := range s.params {
-		if err := s.update.Set(context.Background(), name, s.values[name]); err != nil {
+	for _, name := range tr.params {
+		if err := tr.update.Set(context.Background(), name, tr.values[name]); err != nil {
 			return err
 		}
 	}
@@ -76,11 +76,11 @@ func (s *Session) prepareUpdate(forward *ir.Graph) error {
 
 // curvature estimates the curvature on the host, before the steps that need a new estimate. A batch
 // that does not fit is an error of the kinds of [coreml.Model.Predict].
-func (s *Session) curvature(ctx context.Context, batch map[string]native.Tensor) error {
-	if !s.curved || s.pending > 0 || s.steps%curvatureSteps != 0 {
+func (tr *Trainer) curvature(ctx context.Context, batch map[string]native.Tensor) error {
+	if !tr.curved || tr.pending > 0 || tr.steps%curvatureSteps != 0 {
 		return nil
 	}
-	run, err := s.update.Run(ctx, "curvature", batch)
+	run, err := tr.update.Run(ctx, "curvature", batch)
 	if err == nil {
 		_, err = run.Wait(ctx)
 	}
@@ -89,15 +89,15 @@ func (s *Session) curvature(ctx context.Context, batch map[string]native.Tensor)
 
 // apply updates the parameters by gradients. It reports whether that was passed
 // over, as the gradients were not finite.
-func (s *Session) apply(ctx context.Context, gradients map[string][]float32) (skipped bool, err error) {
-	in := map[string]native.Tensor{optim.RateInput: native.Float32(float32(s.options.Rate))}
+func (tr *Trainer) apply(ctx context.Context, gradients map[string][]float32) (skipped bool, err error) {
+	in := map[string]native.Tensor{optim.RateInput: native.Float32(float32(tr.options.Rate))}
 	for name, g := range gradients {
-		in["grad/"+name] = native.Float32s(g, s.values[name].Dims...)
+		in["grad/"+name] = native.Float32s(g, tr.values[name].Dims...)
 		for _, x := range g {
-			skipped = skipped || s.options.Half && (math.IsNaN(float64(x)) || math.IsInf(float64(x), 0))
+			skipped = skipped || tr.options.Half && (math.IsNaN(float64(x)) || math.IsInf(float64(x), 0))
 		}
 	}
-	run, err := s.update.Run(ctx, "update", in)
+	run, err := tr.update.Run(ctx, "update", in)
 	if err != nil {
 		return false, err
 	}
@@ -107,11 +107,11 @@ func (s *Session) apply(ctx context.Context, gradients map[string][]float32) (sk
 	if skipped {
 		return true, nil
 	}
-	for _, name := range s.params {
-		if s.values[name], err = s.update.Get(ctx, name); err != nil {
+	for _, name := range tr.params {
+		if tr.values[name], err = tr.update.Get(ctx, name); err != nil {
 			return false, err
 		}
 	}
-	s.steps++
-	return false, s.give()
+	tr.steps++
+	return false, tr.give()
 }

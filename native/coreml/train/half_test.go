@@ -1,4 +1,4 @@
-package session_test
+package train_test
 
 import (
 	"context"
@@ -12,7 +12,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/coreml"
-	"github.com/rlx-go/rlx/native/coreml/session"
+	"github.com/rlx-go/rlx/native/coreml/train"
 )
 
 // TestLossScaleAdapts: gradients that overflow fp16 are skipped until they fit.
@@ -24,7 +24,7 @@ func TestLossScaleAdapts(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := open(t, g, session.Options{Optimizer: optim.SGD{}, Rate: 1e-3, Half: true})
+	s := open(t, g, train.Options{Optimizer: optim.SGD{}, Rate: 1e-3, Half: true})
 	skipped := 0
 	for s.Steps() == 0 && skipped < 20 {
 		r, err := s.Step(context.Background(), map[string]native.Tensor{"x": native.Float32(10)})
@@ -46,7 +46,7 @@ func TestLossScaleAdapts(t *testing.T) {
 // TestOverflowInjected: a batch whose gradients overflow fp16 changes nothing but the
 // scale, and training continues after it.
 func TestOverflowInjected(t *testing.T) {
-	s := open(t, bound(t, 8), session.Options{Optimizer: optim.Adam{}, Rate: 0.05, Half: true})
+	s := open(t, bound(t, 8), train.Options{Optimizer: optim.Adam{}, Rate: 0.05, Half: true})
 	first, _ := run(t, s, 20)
 	before, bad := param(t, s), batch(0, 8)
 	huge, _ := bad["y"].Float32s()
@@ -68,7 +68,7 @@ func TestOverflowInjected(t *testing.T) {
 // TestF16StepsTrackF32: five steps of Adam with gradients in fp16, as the Neural Engine
 // has them, against the same in f32.
 func TestF16StepsTrackF32(t *testing.T) {
-	o := session.Options{Rate: 0.05, Units: coreml.CPUOnly}
+	o := train.Options{Rate: 0.05, Units: coreml.CPUOnly}
 	single := open(t, bound(t, 8), o)
 	o.Half, o.Units = true, coreml.CPUAndNeuralEngine
 	half := open(t, bound(t, 8), o)
@@ -86,16 +86,16 @@ func TestF16StepsTrackF32(t *testing.T) {
 // which no state can hold, and opsets without states have them as inputs of every part.
 func TestParametersArePassedOncePerUpdate(t *testing.T) {
 	for name, c := range map[string]struct {
-		o     session.Options
+		o     train.Options
 		given int
 	}{
-		"fp16":                {session.Options{Half: true}, 1 + 3},
-		"fp16 before CoreML8": {session.Options{Half: true, Opset: coreml.CoreML7}, 12},
-		"f32":                 {session.Options{}, 12},
+		"fp16":                {train.Options{Half: true}, 1 + 3},
+		"fp16 before CoreML8": {train.Options{Half: true, Opset: coreml.CoreML7}, 12},
+		"f32":                 {train.Options{}, 12},
 	} {
 		c.o.Rate = 0.05
 		rt := &software.Runtime{}
-		s, err := session.New(rt, bound(t, 2), map[string]native.Tensor{"w": native.Float32s([]float32{1, 0, 0.1}, 3, 1)}, c.o)
+		s, err := train.New(rt, bound(t, 2), map[string]native.Tensor{"w": native.Float32s([]float32{1, 0, 0.1}, 3, 1)}, c.o)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -123,7 +123,7 @@ func TestParametersArePassedOncePerUpdate(t *testing.T) {
 func TestResidentParametersAreThoseOfTheHost(t *testing.T) {
 	var got [2][]float32
 	for i, opset := range []coreml.Opset{coreml.CoreML8, coreml.CoreML7} {
-		s := open(t, bound(t, 8), session.Options{Half: true, Rate: 0.05, Opset: opset})
+		s := open(t, bound(t, 8), train.Options{Half: true, Rate: 0.05, Opset: opset})
 		run(t, s, 30)
 		got[i] = param(t, s)
 	}

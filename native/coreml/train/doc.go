@@ -1,4 +1,4 @@
-// Package session trains models on Core ML.
+// Package train trains models on Core ML.
 //
 // Core ML's own way of training, MLUpdateTask, is for neural networks of the old
 // format; an ML program cannot be updated by it, and [Eligible] says so. So the
@@ -13,9 +13,9 @@
 //
 // With Half the gradients are computed in f16, with an automatic loss scale, and parameters stay
 // f32 on the host. Core ML then holds them as states, which are set again only after an update: see
-// [Session.Resident].
+// [Trainer.Resident].
 //
 // It is above package coreml, which writes and runs the models: a graph with a loss and initial values go
-// in, the parameters after some steps come out. Start reading at session.go; gradient.go and update.go are
+// in, the parameters after some steps come out. Start reading at trainer.go; gradient.go and update.go are
 // the two ways.
-package session
+package train

@@ -1,4 +1,4 @@
-package session_test
+package train_test
 
 import (
 	"context"
@@ -10,7 +10,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/native"
-	"github.com/rlx-go/rlx/native/coreml/session"
+	"github.com/rlx-go/rlx/native/coreml/train"
 	"github.com/rlx-go/rlx/native/cpu"
 )
 
@@ -41,7 +41,7 @@ func TestOptimizersOnTheHost(t *testing.T) {
 		"adafactor":                    {optim.Adafactor{}, 0.02, 200, 1},
 		"schedule-free":                {optim.ScheduleFree{}, 0.05, 200, 0.5},
 	} {
-		s := open(t, bound(t, 8), session.Options{Optimizer: c.optimizer, Rate: c.rate})
+		s := open(t, bound(t, 8), train.Options{Optimizer: c.optimizer, Rate: c.rate})
 		first, last := run(t, s, c.steps)
 		if !(last < c.below*first) || math.IsInf(last, 0) {
 			t.Errorf("%s: the loss went from %g to %g", name, first, last)
@@ -87,7 +87,7 @@ func TestStepsEqualTheCPUs(t *testing.T) {
 			in[port.Name] = native.Zeros(port.Value.DType(), dims...)
 		}
 	}
-	s, err := session.New(&software.Runtime{}, loss, initial, session.Options{Rate: 0.05})
+	s, err := train.New(&software.Runtime{}, loss, initial, train.Options{Rate: 0.05})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,4 +1,4 @@
-package session
+package train
 
 import (
 	"github.com/rlx-go/rlx/autodiff/optim"
@@ -35,7 +35,7 @@ func Eligible() Eligibility {
 	return Eligibility{Reason: "MLUpdateTask updates neural networks that are marked updatable; this is an ML program, which has no such mark"}
 }
 
-// Options steer a session.
+// Options steer a trainer.
 type Options struct {
 	// Loss is the output to minimise, "loss" if empty.
 	Loss string
@@ -44,16 +44,16 @@ type Options struct {
 	// Rate is the learning rate, 0.001 if 0.
 	Rate float64
 	// Fuse makes the update part of the model where that can be; see
-	// [Session.FusedActive].
+	// [Trainer.FusedActive].
 	Fuse bool
 	// Half computes loss and gradients in fp16, with a loss scale. The update stays
 	// on the host.
 	Half bool
 	// Opset is the set of operations of the model, which determines the oldest system that runs it;
-	// 0 means CoreML8. See [Session.Resident] too.
+	// 0 means CoreML8. See [Trainer.Resident] too.
 	Opset coreml.Opset
 	// Units are the processors that Core ML may use. By default they are all, but where the
-	// parameters are states ([Session.Resident]) the CPU and the GPU: see
+	// parameters are states ([Trainer.Resident]) the CPU and the GPU: see
 	// [coreml.DefaultUnits].
 	Units coreml.Units
 }
