@@ -65,7 +65,7 @@ function withChunks(file, ...names) {
 }
 
 // lmWith are the files of /lm: its own, those that read files and configurations, and chunks that are loaded with a file.
-const lmWith = (...later) => withChunks('lm.js', 'source', 'config', ...later);
+const lmWith = (...later) => withChunks('lm.js', 'model', 'source', 'config', ...later);
 
 // besides are the files of an export that a page with another one lacks.
 async function besides(name, other, later) {
@@ -87,6 +87,7 @@ const rows = [
   { name: '/lm, besides', parts: async () => lmWith(), budget: { gzip: 42.5 * 1024 } },
   { name: '  with a GGUF file', parts: async () => lmWith('scaling', 'of-gguf'), budget: { gzip: 45.75 * 1024 } },
   { name: '  with a folder', parts: async () => lmWith('scaling', 'of-hf'), budget: { gzip: 46.75 * 1024 } },
+  { name: '/grammar, besides /lm', parts: () => besides('grammar.js', 'lm.js', true), budget: { gzip: 4.5 * 1024 } },
   { name: '/runtime, at first', parts: () => packed('runtime.js'), budget: { gzip: 15.5 * 1024 } },
   // Threads, grids and steps of the CPU are a chunk of 2.1 KB, compressed on its own: 128 B of room for what is fixed there.
   { name: '  with the CPU', parts: () => packed('runtime.js', true), budget: { gzip: 17.75 * 1024 } },

@@ -18,4 +18,5 @@ export { generate, type GenerateOptions, type GenerateStats, type Generation, ty
 export { configOf, type LanguageModel, memoryOf, type ModelMemory, type ModelOptions, openModel } from './lm/model/model.js';
 export { sample, type Sampling, samplingFields, samplingRow } from './lm/model/sample.js';
 export { Weights, type WeightsOptions } from './lm/model/weights.js';
-export { openTuning, type Tuning, tuningMemoryOf, type TuningOptions, type TuningRun } from './lm/model/tune.js';
+export type { Tuning, TuningOptions, TuningRun } from './lm/model/tune.js';
+export { openTuning, tuningMemoryOf } from './lm/model/tuning.js';

@@ -21,7 +21,7 @@ const layers = [
   ['cpu'],
   ['runtime'],
   ['compile', 'fit', 'functions', 'nn', 'pixels', 'lm/chat', 'lm/tokenizer'],
-  ['lm', 'sizes'],
+  ['lm', 'lm/grammar', 'sizes'],
   ['lm/model', 'onnx'],
   ['.'],
 ];

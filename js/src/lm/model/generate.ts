@@ -3,6 +3,7 @@
 import { checkCount, checkOptions, classOf, need, RlxError } from '../../values/errors.js';
 import { chatTemplate, type Message, type RenderOptions } from '../chat/chat.js';
 import { chatPrompt } from '../prompt.js';
+import type { Allow } from '../grammar/vocabulary.js';
 import type { LanguageModel } from './model.js';
 import type { Inputs } from '../../program/types.js';
 import { biasState } from './graphs.js';
@@ -25,6 +26,11 @@ export interface GenerateOptions extends Sampling {
   bias?: Readonly<Record<number, number>>;
   /** The tokens among which it chooses. All if not given. */
   allowed?: ArrayLike<number>;
+  /**
+   * Sets the tokens that may follow the result so far: that of a `Grammar` of `/grammar`, for one. Each token then begins when the one
+   * before it is read.
+   */
+  allow?: Allow;
   /** Ends the result. The iteration then throws an error of kind `abort`. */
   signal?: AbortSignal;
   /** The chat template, for messages. That of the model's file if not given. */
@@ -64,7 +70,7 @@ export interface Generation extends AsyncIterable<Piece> {
   text(): Promise<string>;
 }
 
-const known = 'temperature topK topP minP repetition presence frequency bias allowed maxTokens stop seed signal template variables';
+const known = 'temperature topK topP minP repetition presence frequency bias allowed allow maxTokens stop seed signal template variables';
 
 /**
  * Goes on from a prompt, or answers the last of messages. Two tokens are computed while the one before them is read. Errors are of kind
@@ -112,8 +118,13 @@ function biasOf({ bias = {}, allowed }: GenerateOptions, vocabulary: number): Fl
     need(x < Infinity, 'attr', `generate: the bias of token ${id}`, 'a number below Infinity', x);
     all[Number(id)] = Math.max(never, all[Number(id)]! + x);
   }
-  need(all.some((x) => x > never / 2), 'attr', 'generate: bias and allowed', 'such that a token is left', allowed);
-  return allowed || more.length ? all : undefined;
+  return allowed || more.length ? checkLeft('bias and allowed', all) : undefined;
+}
+
+/** Numbers added to logits, of which one leaves its token. */
+function checkLeft(what: string, bias: Float32Array): Float32Array {
+  if (!bias.some((x) => x > never / 2)) throw new RlxError('attr', `generate: ${what} must be such that a token is left`);
+  return bias;
 }
 
 class Request implements Generation {
@@ -135,6 +146,7 @@ class Request implements Generation {
     checkCount('seed', seed, 0, 2 ** 32 - 1);
     samplingRow(options, 0);
     this.#bias = biasOf(options, vocabulary);
+    if (options.allow) need(typeof options.allow === 'function', 'attr', 'generate: allow', 'a function', options.allow);
     if (!Array.isArray(stop) || !stop.every((one) => typeof one === 'string' && one !== '')) throw new RlxError('attr', 'generate: stop must be a list of nonempty texts', { name: 'stop' });
     const wrong = prompt.find((id) => !(Number.isInteger(id) && id >= 0 && id < vocabulary));
     if (wrong !== undefined) throw new RlxError('index', `generate: the prompt has token ${wrong}: there are ${vocabulary}`);
@@ -162,9 +174,9 @@ class Request implements Generation {
     const reused = this.#reuse(), results: number[] = [], flights: Promise<number>[] = [];
     model.cached = [];
     try {
-      const begun = performance.now(), bias = this.#bias;
-      if (bias || model.biased) await model.program.write(biasState, { data: bias ?? new Float32Array(model.config.vocabulary), shape: [1, model.config.vocabulary] });
-      model.biased = !!bias;
+      const begun = performance.now(), biased = !!(this.#bias ?? this.#options.allow);
+      if (biased || model.biased) await this.#writeBias(results);
+      model.biased = biased;
       await this.#prefill(reused, flights);
       yield* this.#pieces(begun, flights, results);
     } finally {
@@ -187,6 +199,18 @@ class Request implements Generation {
   #check(): void {
     const { signal } = this.#options;
     if (signal?.aborted) throw new RlxError('abort', 'the generation was aborted', { cause: signal.reason });
+  }
+
+  /** Writes what is added to the logits of the token after a result so far. */
+  async #writeBias(results: readonly number[]): Promise<void> {
+    const { program, config: { vocabulary } } = this.#model, { allow } = this.#options;
+    let data = this.#bias ?? new Float32Array(vocabulary);
+    if (allow) {
+      const bits = new Uint32Array(Math.ceil(vocabulary / 32));
+      allow(results, bits);
+      data = checkLeft('allow', data.map((x, id) => bits[id >> 5]! >>> id & 1 ? x : never));
+    }
+    await program.write(biasState, { data, shape: [1, vocabulary] });
   }
 
   /** Computes the prompt in chunks: the first token of the result is then under way. */
@@ -219,9 +243,11 @@ class Request implements Generation {
   async *#pieces(begun: number, flights: Promise<number>[], results: number[]): AsyncGenerator<Piece, void, void> {
     const stream = this.#tokenizer.stream(), stopper = new Stopper(this.#options.stop ?? []), ends = new Set(this.#tokenizer.eos);
     let first = begun;
+    const { allow } = this.#options, most = allow ? 1 : 3;
     for (let issued = 1; !this.finish;) {
       this.#check();
-      while (flights.length < 3 && issued < this.#limit) {
+      while (flights.length < most && issued < this.#limit) {
+        if (allow) await this.#writeBias(results);
         await this.#decode(flights);
         issued++;
       }
