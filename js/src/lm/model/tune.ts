@@ -20,7 +20,7 @@ import { entriesOf, LanguageModel, modelOptions, type ModelOptions, openEntries,
 import { isAdapter } from './weights.js';
 
 /** Options of {@link openTuning}. */
-export interface TuningOptions extends ModelOptions {
+export interface TuningOptions extends Omit<ModelOptions, 'slots' | 'draft' | 'draftModel'> {
   /** The rank of the added matrices. 8 if not given. */
   rank?: number;
   /** The added product is scaled by alpha / rank. Twice the rank if not given. */
