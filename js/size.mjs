@@ -63,7 +63,7 @@ const chunks = (...names) => names.map((name) => readFileSync(join(dist, readdir
 const withChunks = (file, ...names) => [readFileSync(join(dist, file)), ...chunks(...names)];
 
 // lmWith are the files of /lm: its own, those that read files and configurations, and chunks that are loaded with a file.
-const lmWith = (...later) => withChunks('lm.js', 'model', 'source', 'config', ...later);
+const lmWith = (...later) => withChunks('lm.js', 'model', 'source', 'shards', ...later);
 
 // besides are the files of an export that a page with another one lacks.
 async function besides(name, other, later) {

@@ -13,6 +13,7 @@ const src = join(import.meta.dirname, '../src');
 // points, import any folder, and none imports them.
 const layers = [
   ['values'],
+  ['files'],
   ['plan', 'safetensors', 'wasm'],
   ['program'],
   ['host'],

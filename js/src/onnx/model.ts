@@ -4,7 +4,7 @@ import { type ModuleProgramOptions, program as programOf } from '../compile/trai
 import { init, type Limits } from '../compile/compiler.js';
 import { asyncAtCaller } from '../graph/caller-stack.js';
 import { type Graph, parseGraph } from '../graph/graph.js';
-import { type FileSource, openSource, type Source } from '../lm/source.js';
+import { type FileSource, openSource, type Source } from '../files/source.js';
 import type { Program } from '../program/program.js';
 import type { Input } from '../program/types.js';
 import type { Size } from '../sizes/graph.js';
