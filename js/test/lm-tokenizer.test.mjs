@@ -82,6 +82,16 @@ describe('the metadata of GGUF: the same ids and texts', () => {
   }
 });
 
+test("BERT's marks around a text, by their own names or, as newer files have them, by those of other models", () => {
+  const file = metadataOf('bert', ''), marks = ['cls', 'seperator'].map((name) => file.metadata.get(`tokenizer.ggml.${name}_token_id`));
+  const around = (t) => [...t.encode('the', { template: true })], want = around(tokenizerOf(file));
+  assert.deepEqual([want[0], want.at(-1), want.length > 2], [...marks, true]);
+  file.metadata.delete('tokenizer.ggml.cls_token_id');
+  file.metadata.delete('tokenizer.ggml.seperator_token_id');
+  ['bos', 'eos'].forEach((name, i) => file.metadata.set(`tokenizer.ggml.${name}_token_id`, marks[i]));
+  assert.deepEqual(around(tokenizerOf(file)), want);
+});
+
 describe('models of SentencePiece 0.2.3', () => {
   for (const [kind, model] of [['spbpe', 'llama'], ['spunigram', 't5']]) {
     test(kind, () => {

@@ -90,7 +90,7 @@ var serveCommand = command{
 	long: `Serves a language model, a GGUF file or a folder of Hugging Face, by the requests of OpenAI's API:
 /v1/completions, /v1/chat/completions and /v1/models. Results of several users are computed at
 once, and are JSON, by a schema or without, where response_format asks for it. Chats may have tools: calls obey
-the schemas of their functions. With a folder of an encoder, such as BERT, it answers /v1/embeddings instead; -embeddings has one
+the schemas of their functions. With an encoder, such as BERT, it answers /v1/embeddings instead; -embeddings has one
 answer them beside a language model. An interrupt lets the results that have begun end, for at most 30 seconds.`,
 	define: func(f *flag.FlagSet) runner {
 		o := modelFlags(f)
