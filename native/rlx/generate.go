@@ -21,8 +21,8 @@ import (
 )
 
 var generateCommand = command{
-	name: "generate", args: "MODEL", short: "continue a text with a language model",
-	long: `Continues the text of -prompt, or of the standard input, with a language model: a GGUF file, or a
+	name: "generate", args: "MODEL [TEXT]", short: "continue a text with a language model",
+	long: `Continues TEXT, that of -prompt, or of the standard input, with a language model: a GGUF file, or a
 folder of Hugging Face with config.json, model.safetensors and tokenizer.json. The text is written as it
 comes; rates follow on the standard error.`,
 	define: func(f *flag.FlagSet) runner {
@@ -38,6 +38,12 @@ comes; rates follow on the standard error.`,
 			return nil
 		})
 		return func(ctx context.Context, std stdio, args []string) error {
+			if len(args) == 2 {
+				if *prompt != "" {
+					return usagef("%q follows MODEL, and -prompt is given: one of them must be", args[1])
+				}
+				*prompt, args = args[1], args[:1]
+			}
 			path, err := one(args, "MODEL")
 			if err != nil {
 				return err
