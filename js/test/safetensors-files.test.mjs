@@ -166,6 +166,12 @@ describe('writing', () => {
     await assert.rejects(writeSafetensors(stream, [w]), /full/);
     assert.equal(kept.closed, false);
     await rejects(writeSafetensors(3, [w]), 'attr', /WritableStream/);
+    const { stream: once } = sink();
+    await writeSafetensors(once, [w]);
+    await rejects(writeSafetensors(once, [w]), 'closed', /writeSafetensors/);
+    const { stream: locked } = sink(), writer = locked.getWriter();
+    await rejects(writeSafetensors(locked, [w]), 'attr', /without a writer/);
+    writer.releaseLock();
     await rejects(writeSafetensors(sink().stream, 3), 'attr', /a list/);
     await rejects(writeSafetensors(sink().stream, [w], { a: 3 }), 'syntax', /metadata/);
   });

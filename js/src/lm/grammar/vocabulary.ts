@@ -1,6 +1,6 @@
 // The texts of the tokens of a tokenizer, and the grammars over them.
 
-import { need, RlxError } from '../../values/errors.js';
+import { checkOptions, need, RlxError } from '../../values/errors.js';
 import type { Tokenizer } from '../tokenizer/tokenizer.js';
 import { Machine, type Rule, type State } from './machine.js';
 import { jsonGrammar, readSchema, type Schema, SchemaCompiler } from './schema.js';
@@ -81,10 +81,13 @@ export class Vocabulary {
    * the schema of the function describes. It is between {@link callBegin} and {@link callEnd}; a required one may stand alone
    * instead. Errors are those of {@link Vocabulary.json}, and of kind `missing` without functions.
    */
-  calls(functions: readonly CallFunction[], { required = false, once = false }: CallOptions = {}): Grammar {
+  calls(functions: readonly CallFunction[], options?: CallOptions): Grammar {
+    checkOptions('calls', options, 'required once');
+    const { required = false, once = false } = options ?? {};
     if (!(functions?.length > 0)) throw new RlxError('missing', 'calls: there are no functions to call');
+    for (const one of Array.isArray(functions) ? functions : [functions]) need(typeof one?.name === 'string', 'attr', 'calls: a function', '{ name, parameters }', one);
     const c = new SchemaCompiler(), call = c.choice(...functions.map(({ name, parameters }) => c.sequence(
-      c.text('{'), c.space, c.text('"name":'), c.space, c.text(JSON.stringify(`${name}`)), c.text(','), c.space,
+      c.text('{'), c.space, c.text('"name":'), c.space, c.text(JSON.stringify(name)), c.text(','), c.space,
       c.choice(c.text('"arguments":'), c.text('"parameters":')), jsonGrammar(parameters === undefined ? parameters : readSchema(parameters)), c.space, c.text('}'))));
     const rest = [c.space, call, c.space, c.text(callEnd)], marked = c.sequence(c.text(callBegin), ...rest);
     if (!required) return new Grammar(textWith(c, c.sequence(...rest), once), this);
@@ -98,7 +101,7 @@ export class Vocabulary {
   }
 
   /** The bytes of a token. @internal */
-  bytes(token: number): string { return this.#texts[token] ?? ''; }
+  bytes(token: number): string { return typeof token === 'number' && this.#texts[token] || ''; }
 
   /** The bits of the tokens that may follow a state. @internal */
   mask(m: Machine, s: State, words: number): Uint32Array {
