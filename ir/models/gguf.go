@@ -8,8 +8,8 @@ import (
 	"github.com/rlx-go/rlx/ir/format/gguf"
 )
 
-// ArchitectureInGGUF is the general.architecture of the GGUF files that [FromGGUF] knows: that of BERT, which llama.cpp also writes
-// for RoBERTa and XLM-RoBERTa.
+// ArchitectureInGGUF is the general.architecture of the GGUF files that [FromGGUF] knows: that of BERT, which
+// llama.cpp also writes for RoBERTa and XLM-RoBERTa.
 const ArchitectureInGGUF = "bert"
 
 // The ways of pooling in GGUF files, by their numbers.

@@ -42,8 +42,8 @@ func languageModel(t *testing.T) string {
 	return dir
 }
 
-// TestGenerate writes a text from a flag, from an argument, from the standard input in chunks with drafts, and as a chat: greedy
-// results are the same.
+// TestGenerate writes a text from a flag, from an argument, from the standard input in chunks with drafts, and as a
+// chat: greedy results are the same.
 func TestGenerate(t *testing.T) {
 	dir := languageModel(t)
 	code, want, rates := call(t, "", "generate", dir, "-device", "cpu", "-prompt", "ABCDEFG", "-max", "6")

@@ -3,7 +3,9 @@
 import { classOf, RlxError } from '../values/errors.js';
 import { addressOf, openSource, type Source } from './source.js';
 
-/** The files of a folder: the URL of the folder, blobs by name, or a folder of the user or of the origin's private file system. */
+/**
+ * The files of a folder: the URL of the folder, blobs by name, or a folder of the user or of the origin's private file system.
+ */
 export type Folder = string | URL | Readonly<Record<string, Blob>> | FileSystemDirectoryHandle;
 
 /** A bound on the files that are read whole. */

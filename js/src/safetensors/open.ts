@@ -8,19 +8,24 @@ import { openShards, type Shards, shardsOf } from './shards.js';
 
 /** An open file of tensors, or the files of a folder. */
 export interface TensorFile {
-  /** The tensors by name: their element types, as those of a {@link FileTensor}, their shapes, and the bytes that each takes. */
+  /**
+   * The tensors by name: their element types, as those of a {@link FileTensor}, their shapes, and the bytes that each takes.
+   */
   readonly tensors: ReadonlyMap<string, { readonly dtype: string; readonly shape: readonly number[]; readonly bytes: number }>;
   readonly metadata: Readonly<Record<string, string>>;
   /**
-   * Reads a tensor. Rejects with an {@link RlxError} of kind `name` for an unknown one, `dtype` for an element type that is not known
-   * here, `syntax` for damaged elements, `missing` where the file cannot be read, and `closed`.
+   * Reads a tensor. Rejects with an {@link RlxError} of kind `name` for an unknown one, `dtype` for an element type that is not
+   * known here, `syntax` for damaged elements, `missing` where the file cannot be read, and `closed`.
    */
   read(name: string): Promise<FileTensor>;
   /** Ends the reads under way. */
   close(): void;
 }
 
-/** What tensors can be opened as: a file, by its bytes, a Blob, a handle or its address, or a folder with one or several, or the address of an index. */
+/**
+ * What tensors can be opened as: a file, by its bytes, a Blob, a handle or its address, or a folder with one or several, or the
+ * address of an index.
+ */
 export type TensorSource = FileSource | FileSystemFileHandle | Folder;
 
 /** The names of the files of a folder. */
@@ -42,10 +47,10 @@ async function filesIn(folder: Exclude<Folder, string | URL>): Promise<Shards> {
 }
 
 /**
- * Opens a file in the safetensors format, or several: the files of a folder, or those that an index, *.safetensors.index.json, lists and that
- * are beside it. It reads the headers alone, of a URL by ranges; a tensor is read when it is asked for. Rejects with an
- * {@link RlxError} of kind `missing` for a file that cannot be loaded, `syntax` for a damaged one, `unsupported` for a server that
- * answers no ranges.
+ * Opens a file in the safetensors format, or several: the files of a folder, or those that an index, *.safetensors.index.json,
+ * lists and that are beside it. It reads the headers alone, of a URL by ranges; a tensor is read when it is asked for. Rejects
+ * with an {@link RlxError} of kind `missing` for a file that cannot be loaded, `syntax` for a damaged one, `unsupported` for a
+ * server that answers no ranges.
  */
 export async function openSafetensors(given: TensorSource): Promise<TensorFile> {
   const { tensors, metadata, close } = await openAny(given);

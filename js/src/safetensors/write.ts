@@ -14,9 +14,9 @@ export interface TensorEntry {
 }
 
 /**
- * Writes tensors in the order given, and metadata, and closes the stream, such as that of `createWritable` of a file of the origin's
- * private file system: it takes the memory of one of them. Errors are those of `encodeSafetensors`, of kind `name` for a name that
- * is there twice, `closed` for a stream that is, and those of `read` and of the stream, which is then aborted.
+ * Writes tensors in the order given, and metadata, and closes the stream, such as that of `createWritable` of a file of the
+ * origin's private file system: it takes the memory of one of them. Errors are those of `encodeSafetensors`, of kind `name` for
+ * a name that is there twice, `closed` for a stream that is, and those of `read` and of the stream, which is then aborted.
  */
 export async function writeSafetensors(to: WritableStream<Uint8Array<ArrayBuffer>>, entries: readonly TensorEntry[], metadata?: Record<string, string>): Promise<void> {
   need(typeof to?.getWriter === 'function' && !to.locked, 'attr', 'writeSafetensors: the first argument', 'a WritableStream without a writer', to);

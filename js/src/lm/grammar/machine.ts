@@ -1,6 +1,9 @@
 // Reads bytes by a grammar: the machine of the Go package native/lm/generate.
 
-/** A part of a grammar: a byte of a set, or other symbols in sequence, one of them, or any number of the first, which is not empty. */
+/**
+ * A part of a grammar: a byte of a set, or other symbols in sequence, one of them, or any number of the first, which is not
+ * empty.
+ */
 export interface Rule {
   kind: 'byte' | 'sequence' | 'choice' | 'repeated';
   /** For a byte: 1 at those of the set. */
@@ -64,8 +67,8 @@ export class Machine {
   }
 
   /**
-   * Adds the stacks that s may become whose first symbol is a byte, and returns whether it may be empty. A stack is expanded once
-   * in a round, so that a choice may contain itself.
+   * Adds the stacks that s may become whose first symbol is a byte, and returns whether it may be empty. A stack is expanded
+   * once in a round, so that a choice may contain itself.
    */
   #expand(s: Stack | undefined, found: Stack[]): boolean {
     if (!s) return true;

@@ -11,7 +11,10 @@ const bytesOf = (text: string): string => Array.from(new TextEncoder().encode(te
 /** Stands for a token that is a part of a character: a byte that only a string may contain. */
 const partOfCharacter = '\x80';
 
-/** Sets the bits of the tokens that may follow the tokens of a result so far; all are clear before the call. Bit i % 32 of word i / 32 is for token i. */
+/**
+ * Sets the bits of the tokens that may follow the tokens of a result so far; all are clear before the call. Bit i % 32 of word
+ * i / 32 is for token i.
+ */
 export type Allow = (result: readonly number[], allowed: Uint32Array) => void;
 
 /** A function that a model may ask its user to call. */
@@ -32,7 +35,10 @@ export interface CallOptions {
 /** Marks around a call of a function, as Hermes, Qwen and models after them write it. */
 export const callBegin = '<tool_call>', callEnd = '</tool_call>';
 
-/** The texts of the tokens of a tokenizer, for grammars. It takes a while to make for a large vocabulary, and serves any number of requests. */
+/**
+ * The texts of the tokens of a tokenizer, for grammars. It takes a while to make for a large vocabulary, and serves any number
+ * of requests.
+ */
 export class Vocabulary {
   /** By token, '' for those without a text. */
   readonly #texts: string[];
@@ -66,11 +72,11 @@ export class Vocabulary {
   }
 
   /**
-   * The grammar of the JSON values that a JSON schema describes, given as it is or as text; without one of objects. Objects have the
-   * properties that the schema lists, in its order, and no others. A space, or a line break with up to 16 spaces, may precede each
-   * value, name and closing bracket. Supported are type, properties, required, additionalProperties, items, minItems, maxItems, enum,
-   * const, anyOf, oneOf and $ref within the schema. Errors are of kind `attr` for a schema that is malformed or has another keyword,
-   * which they name.
+   * The grammar of the JSON values that a JSON schema describes, given as it is or as text; without one of objects. Objects
+   * have the properties that the schema lists, in its order, and no others. A space, or a line break with up to 16 spaces, may
+   * precede each value, name and closing bracket. Supported are type, properties, required, additionalProperties, items,
+   * minItems, maxItems, enum, const, anyOf, oneOf and $ref within the schema. Errors are of kind `attr` for a schema that is
+   * malformed or has another keyword, which they name.
    */
   json(schema?: Schema | string): Grammar {
     return new Grammar(jsonGrammar(schema === undefined ? schema : readSchema(schema)), this);
@@ -157,7 +163,8 @@ export class Grammar {
   }
 
   /**
-   * The option `allow` of one request. The tokens that end a text are allowed where it may end, and where no other token can follow.
+   * The option `allow` of one request. The tokens that end a text are allowed where it may end, and where no other token can
+   * follow.
    */
   allow(): Allow {
     let machine: Machine | undefined, at: State | null = null, read = 0;

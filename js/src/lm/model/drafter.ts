@@ -10,8 +10,8 @@ export type Propose = (slot: number, tokens: readonly number[], n: number) => nu
 const maxLookup = 3, minLookup = 1;
 
 /**
- * The tokens that followed an earlier occurrence of the end of a sequence: the latest occurrence of the longest end that is found
- * (Saxena, Prompt Lookup Decoding).
+ * The tokens that followed an earlier occurrence of the end of a sequence: the latest occurrence of the longest end that is
+ * found (Saxena, Prompt Lookup Decoding).
  */
 export function lookup(tokens: readonly number[], n: number): number[] {
   for (let size = maxLookup; size >= minLookup; size--) {
@@ -32,8 +32,8 @@ const shortChunk = 2;
 export const draftChunks = (chunk: number): number[] => chunk > shortChunk ? [shortChunk, chunk] : [shortChunk];
 
 /**
- * Proposes by a small model (Leviathan et al., Fast Inference from Transformers via Speculative Decoding). Its proposals are the
- * most likely tokens, so that a verification needs no probabilities of it.
+ * Proposes by a small model (Leviathan et al., Fast Inference from Transformers via Speculative Decoding). Its proposals are
+ * the most likely tokens, so that a verification needs no probabilities of it.
  */
 export class Drafter {
   readonly #program: Program;

@@ -351,7 +351,10 @@ export class Engine {
   }
 }
 
-/** The tokens of a prompt whose keys and values are in a slot. The last one is computed, for its logits, and all are for a penalty of tokens of the prompt. */
+/**
+ * The tokens of a prompt whose keys and values are in a slot. The last one is computed, for its logits, and all are for a
+ * penalty of tokens of the prompt.
+ */
 function common({ cached }: Slot, { job: { prompt, sampling: { repetition = 1 } } }: Ticket): number {
   let n = 0;
   if (repetition === 1) while (n < cached.length && n < prompt.length - 1 && cached[n] === prompt[n]) n++;

@@ -5,8 +5,8 @@ import type { ModelFile } from '../gguf.js';
 import { LanguageModel, modelOptions, type ModelOptions, openEntries, shapeOf, templateOf } from './model.js';
 
 /**
- * Compiles a model and reads its weights to a device. The file must stay open until then. Errors are those of {@link configOf}; of
- * kind `missing`, `name` and `shape` for a file that does not fit, and those of `program`.
+ * Compiles a model and reads its weights to a device. The file must stay open until then. Errors are those of {@link configOf};
+ * of kind `missing`, `name` and `shape` for a file that does not fit, and those of `program`.
  */
 export async function openModel(file: ModelFile, options?: ModelOptions): Promise<LanguageModel> {
   checkOptions('openModel', options, `${modelOptions} slots draft draftModel`);

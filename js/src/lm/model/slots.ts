@@ -16,8 +16,8 @@ export interface SlotShape extends Shape { slots: number; draft: number }
 const seenState = 'sampler/seen', biasState = 'sampler/bias', tokenState = 'sampler/token', logitsState = 'sampler/logits';
 
 /**
- * The numbers of rows for which there is an entry: powers of four, and all slots. A run takes the fewest that hold its own, as its cost may
- * grow with them; each is compiled, in 1.2 s of a processor for 135 million parameters.
+ * The numbers of rows for which there is an entry: powers of four, and all slots. A run takes the fewest that hold its own, as
+ * its cost may grow with them; each is compiled, in 1.2 s of a processor for 135 million parameters.
  */
 export function rowsOf(slots: number): number[] {
   const rows = [];
@@ -47,7 +47,10 @@ function sequences(b: GraphBuilder, { slots, context }: SlotShape, n: number): {
   return { row, of: (state) => state.take(within, 0, 'clip') };
 }
 
-/** Chooses the most likely tokens of rows, and stores them among the last ones of the slots `row`, if it is given; the logits, too, for {@link drawGraph}, which is next if tokens are drawn. */
+/**
+ * Chooses the most likely tokens of rows, and stores them among the last ones of the slots `row`, if it is given; the logits,
+ * too, for {@link drawGraph}, which is next if tokens are drawn.
+ */
 function choose(b: GraphBuilder, { slots, draft, config: { vocabulary } }: SlotShape, x: Value, row?: Value, last?: Value): void {
   const n = x.shape[0] as number, most = Math.max(slots, draft + 1), token = best(x), logits = b.state(logitsState, 'f32', [most, vocabulary]);
   b.setState(logitsState, n === most ? x : logits.dynamicUpdateSlice(x, b.stack([b.full('i32', [], 0), b.full('i32', [], 0)], 0)));
@@ -55,7 +58,10 @@ function choose(b: GraphBuilder, { slots, draft, config: { vocabulary } }: SlotS
   b.output('token', token);
 }
 
-/** Processes a chunk of the prompt of a slot: the first `count` of `tokens`. `first` begins a request. The token is the first of the result after the last chunk. */
+/**
+ * Processes a chunk of the prompt of a slot: the first `count` of `tokens`. `first` begins a request. The token is the first of
+ * the result after the last chunk.
+ */
 function prefillGraph(shape: SlotShape): Parts<Graph> {
   const { config: { vocabulary }, chunk, context, slots } = shape;
   return graphInParts('prefill', function* (b) {
@@ -85,7 +91,10 @@ function decodeGraph(shape: SlotShape, n: number): Parts<Graph> {
   });
 }
 
-/** Processes a token of a slot and the tokens that are proposed after it, and chooses the token after each: for requests without penalties. */
+/**
+ * Processes a token of a slot and the tokens that are proposed after it, and chooses the token after each: for requests without
+ * penalties.
+ */
 function verifyGraph(shape: SlotShape): Parts<Graph> {
   const { config: { vocabulary }, context, draft, slots } = shape, n = draft + 1;
   return graphInParts('verify', function* (b) {
@@ -116,7 +125,10 @@ function* biasGraph({ config: { vocabulary }, slots }: SlotShape): Parts<Graph> 
   });
 }
 
-/** The entries of a model that proposes tokens: `extend` continues a slot by the first `count` of some tokens, `next` by the token of the run before. */
+/**
+ * The entries of a model that proposes tokens: `extend` continues a slot by the first `count` of some tokens, `next` by the
+ * token of the run before.
+ */
 export function draftGraphs(shape: SlotShape, chunks: readonly number[]): Record<string, () => Parts<Graph>> {
   const out: Record<string, () => Parts<Graph>> = { next: () => draftGraph(shape, 0) };
   for (const n of chunks) out[`extend ${n}`] = () => draftGraph(shape, n);
