@@ -38,10 +38,13 @@ const first = [...['values', 'plan', 'program', 'gpu', 'runtime'].map((folder) =
 const later = [join('runtime', 'recover.ts'), join('runtime', 'resume.ts'), join('gpu', 'loops.ts')];
 // What programs with open sizes share, compiled here or before, is one chunk, too, of which /onnx needs a part.
 const family = ['box', 'buckets', 'entry', 'family'].map((name) => join(here, 'src/sizes', `${name}.ts`));
+// So is what /lm, and what it loads later, share.
+const model = ['config', 'decoder', 'family', 'graphs', 'model', 'sample', 'unpack', 'weights'].map((name) => join(here, 'src/lm/model', `${name}.ts`));
 const chunks = {
   groups: [
     { name: 'core', test: (path) => first.some((part) => path.startsWith(part)) && !later.some((file) => path.endsWith(file)) },
     { name: 'family', test: (path) => family.includes(path) },
+    { name: 'model', test: (path) => model.includes(path), includeDependenciesRecursively: false },
   ],
 };
 
@@ -79,6 +82,7 @@ async function code(input, codeSplitting) {
     input,
     platform: 'neutral',
     external: /^node:/,
+    preserveEntrySignatures: 'allow-extension', // the group without its dependencies needs it; no entry point has more exports
     plugins: [shortLines],
     checks: { pluginTimings: false },
     transform: { target: 'es2022', define: { compilerBuild: JSON.stringify(compilerBuild) } },

@@ -58,14 +58,12 @@ async function bundled(name, imports, later = false) {
 // only is a file of the package, without the files that it imports.
 const only = async (name) => readFileSync(join(dist, name));
 
-// withChunks are a file of the package and chunks by their names.
-function withChunks(file, ...names) {
-  const chunkOf = (name) => readdirSync(dist).find((file) => file.startsWith(`${name}-`) && file.endsWith('.js'));
-  return [file, ...names.map(chunkOf)].map((path) => readFileSync(join(dist, path)));
-}
+// chunks are those of some names, withChunks a file of the package, too.
+const chunks = (...names) => names.map((name) => readFileSync(join(dist, readdirSync(dist).find((file) => file.startsWith(`${name}-`) && file.endsWith('.js')))));
+const withChunks = (file, ...names) => [readFileSync(join(dist, file)), ...chunks(...names)];
 
 // lmWith are the files of /lm: its own, those that read files and configurations, and chunks that are loaded with a file.
-const lmWith = (...later) => withChunks('lm.js', 'source', 'config', ...later);
+const lmWith = (...later) => withChunks('lm.js', 'model', 'source', 'shards', ...later);
 
 // besides are the files of an export that a page with another one lacks.
 async function besides(name, other, later) {
@@ -87,6 +85,8 @@ const rows = [
   { name: '/lm, besides', parts: async () => lmWith(), budget: { gzip: 42.5 * 1024 } },
   { name: '  with a GGUF file', parts: async () => lmWith('scaling', 'of-gguf'), budget: { gzip: 45.75 * 1024 } },
   { name: '  with a folder', parts: async () => lmWith('scaling', 'of-hf'), budget: { gzip: 46.75 * 1024 } },
+  { name: '  slots and drafts', parts: () => chunks('several'), budget: { gzip: 5.25 * 1024 } },
+  { name: '/grammar, besides /lm', parts: () => besides('grammar.js', 'lm.js', true), budget: { gzip: 4.5 * 1024 } },
   { name: '/runtime, at first', parts: () => packed('runtime.js'), budget: { gzip: 15.5 * 1024 } },
   // Threads, grids and steps of the CPU are a chunk of 2.1 KB, compressed on its own: 128 B of room for what is fixed there.
   { name: '  with the CPU', parts: () => packed('runtime.js', true), budget: { gzip: 17.75 * 1024 } },

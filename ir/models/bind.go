@@ -47,8 +47,8 @@ func (c Config) Declare(b *ir.Builder) {
 	}
 }
 
-// Bind finds the parameters of a model in a file of Hugging Face, and sets in c which optional
-// layers the file has. Tensors of unknown heads are ignored. Errors are those of [lm.BindLayout].
+// Bind finds the parameters of a model in a file of Hugging Face, or of an encoder of [FromGGUF] in a GGUF file,
+// and sets in c which optional layers the file has. Tensors of unknown heads are ignored. Errors are those of [lm.BindLayout].
 func Bind(c *Config, t lm.Tensors, o ...lm.BindOptions) (*lm.Weights, error) {
 	if c == nil || t == nil {
 		return nil, ir.Attrf("the configuration or the tensors are nil: both must be given")
@@ -70,7 +70,11 @@ func Bind(c *Config, t lm.Tensors, o ...lm.BindOptions) (*lm.Weights, error) {
 		image.Pooler = has("pooler.dense.weight")
 		c.Image = &image
 	}
-	return lm.BindLayout(lm.Layout{Architecture: c.Architecture, Declare: c.Declare, Names: fileNames, Needless: c.needless(names)}, t, o...)
+	layout := lm.Layout{Architecture: c.Architecture, Declare: c.Declare, Names: fileNames, Needless: c.needless(names)}
+	if t.GGUF() {
+		layout.Names = inGGUF
+	}
+	return lm.BindLayout(layout, t, o...)
 }
 
 // fileNames returns the names that a parameter has in files: with and without the first part, and by the

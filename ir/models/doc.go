@@ -22,6 +22,7 @@
 //	whisper.go         LogMel, SpeechEncoder, SpeechMemory, SpeechDecoder: Whisper
 //	tower.go           what their blocks share
 //	config.go, hf.go   configurations, and config.json
+//	gguf.go            BERT in GGUF files
 //	bind.go            parameters in files
 //
 // Parameters have the names of Hugging Face's files with a slash for each dot. Package native/models opens

@@ -4,6 +4,6 @@
  * @module
  */
 
-export type { FileSource } from './lm/source.js';
+export type { FileSource } from './files/source.js';
 export type { OnnxInfo, ImportOptions } from './onnx/importer.js';
 export { type External, type OnnxModel, type OnnxOptions, type OnnxProgramOptions, type OnnxWeight, openONNX } from './onnx/model.js';

@@ -7,6 +7,7 @@ import { after, before, describe, test } from 'node:test';
 import * as rlx from '../dist/index.js';
 import * as devices from '../dist/devices.js';
 import * as fit from '../dist/fit.js';
+import { Vocabulary } from '../dist/grammar.js';
 import * as lm from '../dist/lm.js';
 import * as nn from '../dist/nn.js';
 import * as safetensors from '../dist/safetensors.js';
@@ -81,7 +82,7 @@ describe('exported functions', () => {
     mergeAdapter: [{ tensors: matrices }, { 'l/weight': { dtype: 'f32', shape: [2, 2], data: Float32Array.of(1, 2, 3, 4) } }],
     decodeAdapter: [safetensors.encodeAdapter({ tensors: matrices }), {}], encodeAdapter: [{ tensors: matrices }, {}],
     fromTorch: [weights, model(), {}], matchTensors: [weights, model(), {}], toTorch: [weights, model(), {}],
-    decodeSafetensors: [safetensors.encodeSafetensors(weights), {}], encodeSafetensors: [weights, {}], liveTensors: [], scope: [], startWorker: [],
+    decodeSafetensors: [safetensors.encodeSafetensors(weights), {}], encodeSafetensors: [weights, {}], openSafetensors: [safetensors.encodeSafetensors(weights)], writeSafetensors: [new WritableStream(), [], {}], liveTensors: [], scope: [], startWorker: [],
   });
   for (const [name, exported] of Object.entries({ ...rlx, ...safetensors })) {
     if (/^class/.test(String(exported))) continue;
@@ -101,6 +102,11 @@ describe('functions of devices', () => {
   for (const [name, exported] of Object.entries({ ...devices, calibrate })) {
     test(name, async () => assert.deepEqual(await faults(exported, right[name].map((one) => typeof one === 'function' ? one() : one)), []));
   }
+});
+
+test('a vocabulary and its grammars', async () => {
+  const tokenizer = lm.readTokenizer({ model: { type: 'WordLevel', vocab: { '{': 0, '}': 1 }, unk_token: '{' } }), v = new Vocabulary(tokenizer);
+  for (const call of [(...given) => new Vocabulary(...given), (...given) => v.json(...given), (...given) => v.calls(...given), (...given) => v.text(...given)]) assert.deepEqual(await faults(call, []), []);
 });
 
 describe('functions of lm and fit', () => {

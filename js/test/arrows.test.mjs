@@ -13,6 +13,7 @@ const src = join(import.meta.dirname, '../src');
 // points, import any folder, and none imports them.
 const layers = [
   ['values'],
+  ['files'],
   ['plan', 'safetensors', 'wasm'],
   ['program'],
   ['host'],
@@ -21,7 +22,7 @@ const layers = [
   ['cpu'],
   ['runtime'],
   ['compile', 'fit', 'functions', 'nn', 'pixels', 'lm/chat', 'lm/tokenizer'],
-  ['lm', 'sizes'],
+  ['lm', 'lm/grammar', 'sizes'],
   ['lm/model', 'onnx'],
   ['.'],
 ];

@@ -2,10 +2,10 @@
 
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
-import { createServer } from 'node:http';
 import { describe, test } from 'node:test';
 import { openGGUF, openHF } from '../dist/lm.js';
 import { encodeSafetensors } from '../dist/safetensors.js';
+import { serve } from './rig/ranges.mjs';
 
 const testdata = new URL('../../native/lm/testdata/', import.meta.url), read = (name) => readFileSync(new URL(name, testdata));
 
@@ -108,23 +108,6 @@ test('a model that is split is opened by all of its files', async () => {
     [[first], 'missing', /one of 2/], [[second, first], 'syntax', /number 1/], [[first, first], 'syntax', /twice/], [[first, split(1, [])], 'syntax', /1 tensors/], [[first, second, second], 'syntax', /twice/],
   ]) await assert.rejects(openGGUF(files), { name: 'RlxError', kind, message });
 });
-
-/** A server of files by their paths, which counts what it sends. `ranges: false` sends whole files. */
-async function serve(t, files, { ranges = true } = {}) {
-  const seen = { bytes: 0, requests: 0 };
-  const server = createServer((request, response) => {
-    const body = files[decodeURIComponent(request.url.slice(1)).replace(/\?.*/, '')], range = /^bytes=(\d+)-(\d+)$/.exec(request.headers.range ?? '');
-    seen.requests++;
-    if (!body) return response.writeHead(404).end('none');
-    if (!range || !ranges) return response.writeHead(200, { 'content-length': body.length }).end(body);
-    const part = body.subarray(Number(range[1]), Number(range[2]) + 1);
-    seen.bytes += part.length;
-    return response.writeHead(206, { 'content-range': `bytes ${range[1]}-${Number(range[1]) + part.length - 1}/${body.length}` }).end(part);
-  });
-  await new Promise((resolve) => { server.listen(0, '127.0.0.1', resolve); });
-  t.after(() => server.close());
-  return { url: `http://127.0.0.1:${server.address().port}/`, seen };
-}
 
 test('by ranges only the header is read, and the tensors that are asked for', async (t) => {
   const tokens = Array.from({ length: 150000 }, (_, i) => `token ${i}`);

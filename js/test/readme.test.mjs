@@ -9,6 +9,7 @@ import { transform } from 'esbuild';
 import * as devices from '../dist/devices.js';
 import * as dist from '../dist/dist.js';
 import * as fit from '../dist/fit.js';
+import * as grammar from '../dist/grammar.js';
 import * as rlx from '../dist/index.js';
 import * as lm from '../dist/lm.js';
 import * as nn from '../dist/nn.js';
@@ -19,7 +20,7 @@ import * as sizes from '../dist/sizes.js';
 import { openDawn } from './rig/dawn.mjs';
 import { perceptron } from './rig/onnx.mjs';
 
-const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/devices': devices, '@rlx-go/rlx/dist': dist, '@rlx-go/rlx/fit': fit, '@rlx-go/rlx/lm': lm, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/onnx': onnx, '@rlx-go/rlx/pixels': pixels, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors, '@rlx-go/rlx/sizes': sizes };
+const packages = { '@rlx-go/rlx': rlx, '@rlx-go/rlx/devices': devices, '@rlx-go/rlx/dist': dist, '@rlx-go/rlx/fit': fit, '@rlx-go/rlx/grammar': grammar, '@rlx-go/rlx/lm': lm, '@rlx-go/rlx/nn': nn, '@rlx-go/rlx/onnx': onnx, '@rlx-go/rlx/pixels': pixels, '@rlx-go/rlx/runtime': rlx, '@rlx-go/rlx/safetensors': safetensors, '@rlx-go/rlx/sizes': sizes };
 
 // Examples write files.
 const folder = fs.mkdtempSync(join(tmpdir(), 'rlx-guide-'));
@@ -96,6 +97,7 @@ const expected = {
     },
     LoRA: ([line, , weights]) => assert.ok(line.match(/^loss (\S+), frozen: true$/)[1] < 0.05 && weights === '4 weights'),
     'Language models': (lines) => assert.ok(/^\d+ bytes$/.test(lines[0]) && lines[1].length > 30 && lines.at(-1) === 'true length', lines.join('\n')),
+    'Several texts and JSON': (lines) => assert.deepEqual(lines, ['3 texts of true', 'boolean']),
     'ONNX models': ([inputs, y, loss]) => {
       assert.deepEqual([inputs, y], ['x: f32[batch,16]', 'y: f32[4,3]']);
       assert.ok(loss.match(/^loss (\S+)$/)[1] < 0.05, loss);

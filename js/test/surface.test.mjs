@@ -2,6 +2,7 @@
 // derivatives and ops, everyday names.
 
 import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
 import { after, before, describe, test } from 'node:test';
 import { closeCompiler, compile, decodePlan, defineOp, graph, init, openProgram, program, train } from '../dist/index.js';
 
@@ -234,4 +235,14 @@ test('one file for several targets', async () => {
   assert.equal(program.device.name, 'cpu');
   program.close();
   for (const [module, kind] of [[{ target: 'wasm', targets: ['wasm'] }, 'attr'], [{ targets: [] }, 'attr'], [{ targets: ['wasm', 'wasm'] }, 'attr'], [{ targets: ['metal'] }, 'name']]) await assert.rejects(compile({ entries, ...module }), { kind });
+});
+
+test('no entry point exports more than its declarations', async () => {
+  const { exports } = JSON.parse(readFileSync(new URL('../package.json', import.meta.url), 'utf8'));
+  const entries = Object.values(exports).filter(({ types }) => types && !/worker/.test(types));
+  assert.ok(entries.length > 20);
+  for (const { types, default: code } of entries) {
+    const at = (path) => new URL(`../${path}`, import.meta.url), text = readFileSync(at(types), 'utf8'), whole = /export \* from '.\/runtime.js'/.test(text) ? text + readFileSync(at('dist/runtime.d.ts'), 'utf8') : text;
+    for (const name of Object.keys(await import(at(code)))) assert.match(whole, new RegExp(`\\b${name}\\b`), `${code} has ${name}`);
+  }
 });

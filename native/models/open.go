@@ -13,6 +13,7 @@ import (
 
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/format/gguf"
 	"github.com/rlx-go/rlx/ir/format/tokenizer"
 	"github.com/rlx-go/rlx/ir/lm"
 	"github.com/rlx-go/rlx/ir/models"
@@ -35,22 +36,24 @@ type Model struct {
 	Decoder *nativelm.Model
 	// Folder is the path that was opened.
 	Folder string
-	// Tokenizer is that of the folder's tokenizer.json, nil if it has none or the model is a decoder.
+	// Tokenizer is that of the folder's tokenizer.json or of the GGUF file, nil if there is none or the model is a decoder.
 	Tokenizer *tokenizer.Tokenizer
 
-	file io.Closer
+	file    io.Closer
+	pooling models.Pooling // that of a GGUF file
 }
 
-// Open opens a folder of Hugging Face with config.json and safetensors, or a GGUF file, which is a
-// decoder. [Model.Kind] is the kind found. The error is of kind [ir.ErrUnsupported] for an unknown
-// architecture and lists the known ones, or those of [models.ReadConfig], [models.Bind],
+// Open opens a folder of Hugging Face with config.json and safetensors, or a GGUF file, which is of a
+// decoder or an encoder of texts such as BERT. [Model.Kind] is the kind found. The error is of kind [ir.ErrUnsupported] for an
+// unknown architecture and lists the known ones, or those of [models.ReadConfig], [models.FromGGUF], [models.Bind],
 // [nativelm.Load] and [tokenizer.Open].
 func Open(path string, o ...lm.BindOptions) (*Model, error) {
 	architecture, err := architectureOf(path)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", path, err)
 	}
-	if strings.HasSuffix(path, ".gguf") || slices.Contains(lm.Architectures(), strings.TrimSuffix(architecture, "_text")) {
+	inGGUF := strings.HasSuffix(path, ".gguf")
+	if inGGUF && architecture != models.ArchitectureInGGUF || !inGGUF && slices.Contains(lm.Architectures(), strings.TrimSuffix(architecture, "_text")) {
 		decoder, err := nativelm.Load(path, o...)
 		if err != nil {
 			return nil, err
@@ -58,7 +61,11 @@ func Open(path string, o ...lm.BindOptions) (*Model, error) {
 		return &Model{Kind: DecoderKind, Decoder: decoder, Weights: decoder.Weights, Folder: path, file: decoder}, nil
 	}
 	m := &Model{Folder: path}
-	if err := m.open(o); err != nil {
+	open := m.open
+	if inGGUF {
+		open = m.openGGUF
+	}
+	if err := open(o); err != nil {
 		if m.file != nil {
 			err = errors.Join(err, m.file.Close())
 		}
@@ -67,10 +74,15 @@ func Open(path string, o ...lm.BindOptions) (*Model, error) {
 	return m, nil
 }
 
-// architectureOf returns the model_type of a folder's config.json; "" for a file.
-func architectureOf(path string) (string, error) {
+// architectureOf returns the model_type of a folder's config.json, or the general.architecture of a GGUF file.
+func architectureOf(path string) (name string, err error) {
 	if strings.HasSuffix(path, ".gguf") {
-		return "", nil
+		f, err := gguf.Open(path)
+		if err != nil {
+			return "", err
+		}
+		name, _ = f.Text("general.architecture")
+		return name, f.Close()
 	}
 	var c struct {
 		ModelType string `json:"model_type"`
@@ -104,6 +116,27 @@ func (m *Model) open(o []lm.BindOptions) error {
 	if errors.Is(err, os.ErrNotExist) {
 		m.Tokenizer, err = nil, nil
 	}
+	return err
+}
+
+// openGGUF opens the GGUF file of an encoder.
+func (m *Model) openGGUF(o []lm.BindOptions) error {
+	f, err := gguf.Open(m.Folder)
+	if err != nil {
+		return err
+	}
+	m.file = f
+	if m.Config, m.pooling, err = models.FromGGUF(f); err != nil {
+		return err
+	}
+	m.Kind = m.Config.Kind()
+	if m.Weights, err = models.Bind(&m.Config, lm.OfGGUF(f), o...); err != nil {
+		return err
+	}
+	if f.Value("tokenizer.ggml.model") == nil {
+		return nil
+	}
+	m.Tokenizer, err = tokenizer.FromGGUF(f)
 	return err
 }
 

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 
 	"github.com/rlx-go/rlx"
 	"github.com/rlx-go/rlx/ir"
@@ -17,7 +18,7 @@ import (
 // TextsOptions are the options of [NewTexts].
 type TextsOptions struct {
 	// Pooling combines the vectors of the tokens into that of the text; "" means the rule of the
-	// folder's 1_Pooling/config.json, or else the mean.
+	// folder's 1_Pooling/config.json or of the GGUF file, or else the mean.
 	Pooling models.Pooling
 	// AnyLength keeps the length of vectors; by default they are normalised to length 1.
 	AnyLength bool
@@ -101,7 +102,14 @@ func (o *TextsOptions) complete(m *Model) error {
 	if o.Batch == 0 {
 		o.Batch = 32
 	}
+	if o.Pooling == "" {
+		o.Pooling = m.pooling
+	}
 	if o.Pooling != "" {
+		return nil
+	}
+	if strings.HasSuffix(m.Folder, ".gguf") {
+		o.Pooling = models.MeanPooling
 		return nil
 	}
 	var pooling struct {

@@ -21,8 +21,8 @@ import (
 )
 
 var generateCommand = command{
-	name: "generate", args: "MODEL", short: "continue a text with a language model",
-	long: `Continues the text of -prompt, or of the standard input, with a language model: a GGUF file, or a
+	name: "generate", args: "MODEL [TEXT]", short: "continue a text with a language model",
+	long: `Continues TEXT, that of -prompt, or of the standard input, with a language model: a GGUF file, or a
 folder of Hugging Face with config.json, model.safetensors and tokenizer.json. The text is written as it
 comes; rates follow on the standard error.`,
 	define: func(f *flag.FlagSet) runner {
@@ -38,6 +38,12 @@ comes; rates follow on the standard error.`,
 			return nil
 		})
 		return func(ctx context.Context, std stdio, args []string) error {
+			if len(args) == 2 {
+				if *prompt != "" {
+					return usagef("%q follows MODEL, and -prompt is given: one of them must be", args[1])
+				}
+				*prompt, args = args[1], args[:1]
+			}
 			path, err := one(args, "MODEL")
 			if err != nil {
 				return err
@@ -90,7 +96,7 @@ var serveCommand = command{
 	long: `Serves a language model, a GGUF file or a folder of Hugging Face, by the requests of OpenAI's API:
 /v1/completions, /v1/chat/completions and /v1/models. Results of several users are computed at
 once, and are JSON, by a schema or without, where response_format asks for it. Chats may have tools: calls obey
-the schemas of their functions. With a folder of an encoder, such as BERT, it answers /v1/embeddings instead; -embeddings has one
+the schemas of their functions. With an encoder, such as BERT, it answers /v1/embeddings instead; -embeddings has one
 answer them beside a language model. An interrupt lets the results that have begun end, for at most 30 seconds.`,
 	define: func(f *flag.FlagSet) runner {
 		o := modelFlags(f)

@@ -42,8 +42,8 @@ func languageModel(t *testing.T) string {
 	return dir
 }
 
-// TestGenerate writes a text from a flag, from the standard input in chunks with drafts, and as a chat: greedy
-// results are the same.
+// TestGenerate writes a text from a flag, from an argument, from the standard input in chunks with drafts, and as a
+// chat: greedy results are the same.
 func TestGenerate(t *testing.T) {
 	dir := languageModel(t)
 	code, want, rates := call(t, "", "generate", dir, "-device", "cpu", "-prompt", "ABCDEFG", "-max", "6")
@@ -63,6 +63,12 @@ func TestGenerate(t *testing.T) {
 		if code, _, text := call(t, "ABCDEFG", append([]string{"generate", "-device", "cpu", dir}, args...)...); code != exitError || text == "" {
 			t.Errorf("%v: %d %q", args, code, text)
 		}
+	}
+	if code, got, text := call(t, "", "generate", dir, "ABCDEFG", "-device", "cpu", "-max", "6"); code != 0 || got != want {
+		t.Errorf("an argument: %d %q %q, want %q", code, got, text, want)
+	}
+	if code, _, text := call(t, "", "generate", dir, "A", "-prompt", "B"); code != exitUsage || !strings.Contains(text, "-prompt") {
+		t.Errorf("two texts: %d %q", code, text)
 	}
 	if code, _, _ := call(t, "", "generate"); code != exitUsage {
 		t.Errorf("without a model: %d", code)

@@ -16,7 +16,7 @@ import (
 var embedCommand = command{
 	name: "embed", args: "MODEL [TEXT...]", short: "write vectors of texts by an encoder",
 	long: `Writes the vector of each text as a line of JSON, by an encoder such as BERT or ModernBERT in a folder of
-Hugging Face with config.json, model.safetensors and tokenizer.json. Without a TEXT the lines of the
+Hugging Face with config.json, model.safetensors and tokenizer.json, or in a GGUF file of BERT. Without a TEXT the lines of the
 standard input are the texts. Vectors have length 1: the product of two is the cosine of the texts.`,
 	define: func(f *flag.FlagSet) runner {
 		var device string

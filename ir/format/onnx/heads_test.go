@@ -44,7 +44,7 @@ func storedModel(tb testing.TB, file *npz.File, name string) []byte {
 }
 
 // TestOpsOfLanguageModels holds ops that exported language models have to the values of ONNX Runtime, with sizes
-// that are symbols, at several sizes.
+// that are symbols, at several sizes, and with sizes that are fixed at import.
 func TestOpsOfLanguageModels(t *testing.T) {
 	file, cases := microsoftCases(t)
 	if len(cases) < 40 {
@@ -71,6 +71,11 @@ func TestOpsOfLanguageModels(t *testing.T) {
 				}
 				if turn == "" || len(in) > len(i.Weights) {
 					compareStored(t, file, name+"/out"+turn+"/", i, in)
+					fixed, err := m.Import(onnx.Options{Sizes: symbolsOf(i.Graph, in)})
+					if err != nil {
+						t.Fatal(err)
+					}
+					compareStored(t, file, name+"/out"+turn+"/", fixed, in)
 				}
 			}
 			if runs == 0 {

@@ -263,6 +263,14 @@ func (im *importer) shapeOf(in valueInfo) (ir.Shape, error) {
 	return shape, nil
 }
 
+// leavesOpen reports whether the model declares no size of an axis of one of some inputs.
+func (im *importer) leavesOpen(inputs []string, axis int) bool {
+	return slices.ContainsFunc(im.m.graph.inputs, func(in valueInfo) bool {
+		_, given := im.o.Shapes[in.name]
+		return !given && axis < len(in.dims) && !in.dims[axis].given && slices.Contains(inputs, in.name)
+	})
+}
+
 // symbolName makes a name of letters, digits and underscores of a dim_param.
 func symbolName(s string) string {
 	out := strings.Map(func(r rune) rune {

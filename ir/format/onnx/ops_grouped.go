@@ -114,11 +114,11 @@ func (g *grouped) place() {
 
 // cacheLength returns the length of the cache after the step: the past one and the new tokens, or the
 // past one where that is a number and total_sequence_length is not known, which is a cache of fixed
-// capacity.
+// capacity. It is none if the model leaves the length open, whatever number Options.Sizes has for it.
 func (g *grouped) cacheLength(past, time ir.Dim) ir.Dim {
 	capacity, fixed := past.Const()
 	grown := past.Add(time)
-	if !fixed || capacity == 0 || !g.has(groupedTotal) {
+	if !fixed || capacity == 0 || !g.has(groupedTotal) || g.im.leavesOpen(g.in[groupedPastKey].from, 2) {
 		return grown
 	}
 	total, known := g.in[groupedTotal].sizes(g.im)

@@ -147,11 +147,14 @@ func (m *metadata) finish(t *Tokenizer, model string) error {
 	if t.added, err = newAdded(addedTokens, nil); err != nil {
 		return err
 	}
-	// bos and eos around a text, as the model has been trained
+	// bos and eos around a text, as the model has been trained; those of BERT have names of their own in older files
 	bert := model == "bert"
 	first, last := "bos", "eos"
-	if bert {
-		first, last = "cls", "sep"
+	if _, named := t.special["cls"]; bert && named {
+		first = "cls"
+	}
+	if _, named := t.special["sep"]; bert && named {
+		last = "sep"
 	}
 	var before, after []part
 	if id, ok := t.special[first]; ok && m.flag("add_bos_token", model == "llama" || bert || m.bos) {

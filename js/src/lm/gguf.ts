@@ -2,7 +2,7 @@
 // https://github.com/ggml-org/ggml/blob/master/docs/gguf.md
 
 import { RlxError, shown } from '../values/errors.js';
-import { type FileSource, openSource, type Source } from './source.js';
+import { type FileSource, openSource, type Source } from '../files/source.js';
 
 /** A tensor of a file. */
 export interface TensorInfo {

@@ -132,7 +132,7 @@ function project(l: Layer, { o, heads, kv, size }: Plan): [q: Value, k: Value, v
 
 /** Appends keys and values to the caches, and returns the weighted values. Each query attends to the positions up to its own. */
 function attendCache(l: Layer, { o, scale }: Plan, q: Value, k: Value, v: Value): Value {
-  const context = contextOf(l.b).cache!, { window = 0, softcap = 0 } = o;
+  const context = contextOf(l.b).cache!, { rows, row } = context, { window = 0, softcap = 0 } = o;
   const past = pastOf(l.b, k.shape.at(-2)!, (kind, message) => l.fail(kind, message));
   if (context.counts && (q.shape.length !== 4 || q.shape[0] !== past.shape[0])) {
     l.fail('shape', `the past of the cache is i32[${past.shape}]: x is [sequences, time, width]`);
@@ -140,11 +140,12 @@ function attendCache(l: Layer, { o, scale }: Plan, q: Value, k: Value, v: Value)
   const write = (name: string, x: Value) => {
     const shape: Dim[] = [...x.shape];
     shape[shape.length - 2] = context.length;
-    const before = l.b.state(name, x.dtype as 'f32', shape), next = context.counts ? putRows(before, past, x) : putAt(before, past, x);
+    if (rows) shape[0] = rows;
+    const before = l.b.state(name, x.dtype as 'f32', shape), next = context.counts ? putRows(before, past, x, row) : putAt(before, past, x);
     l.b.setState(name, next);
     return next;
   };
-  return q.cachedAttention(write('k_cache', k), write('v_cache', v), past, undefined, { scale, softcap, window });
+  return q.cachedAttention(write('k_cache', k), write('v_cache', v), past, row, { scale, softcap, window });
 }
 
 /** A cache with x, [..., time, size], from one position on. */
@@ -153,10 +154,10 @@ function putAt(state: Value, past: Value, x: Value): Value {
   return state.dynamicUpdateSlice(x, b.stack(x.shape.map((_, i) => i === at ? past : b.full('i32', [], 0)), 0));
 }
 
-/** A cache with x, [sequences, heads, time, size], from a position of each sequence on. Positions beyond its length are dropped. */
-function putRows(state: Value, past: Value, x: Value): Value {
+/** A cache with x, [sequences, heads, time, size], from a position of each sequence on, in rows if they are given. Positions beyond its length are dropped. */
+function putRows(state: Value, past: Value, x: Value, rows?: Value): Value {
   const { builder: b } = state, shape = [x.shape[0]!, x.shape[2]!];
-  const row = b.iota({ dtype: 'i32', axis: 0, shape }), position = b.iota({ dtype: 'i32', axis: 1, shape }).add(past.expandDims(1));
+  const row = rows ? rows.expandDims(1).broadcastTo(shape) : b.iota({ dtype: 'i32', axis: 0, shape }), position = b.iota({ dtype: 'i32', axis: 1, shape }).add(past.expandDims(1));
   return state.scatter(b.stack([row, position], 2), x.transpose([0, 2, 1, 3]), { axes: [0, 2], outside: 'drop', unique: true });
 }
 

@@ -56,9 +56,9 @@ export interface Context {
 
 /**
  * See {@link Context.cache}. `past` is the number of earlier positions, `steps` the number that a run adds. With `counts` the
- * program counts: `past` is that of each sequence of x.
+ * program counts: `past` is that of each sequence of x, which continues the sequence `row` of `rows` if they are given.
  */
-export interface CacheContext { length: number; past?: Value; steps?: Dim; counts?: boolean }
+export interface CacheContext { length: number; past?: Value; steps?: Dim; counts?: boolean; rows?: number; row?: Value }
 
 /** The random stream of a graph or of a block: the key of this step, the numbers that were folded into it, and where scopes within the block begin. */
 export interface Stream { key?: Value; drawn: Set<number>; from?: number }

@@ -17,6 +17,10 @@ export interface CacheOptions {
    * do not take it.
    */
   past?: Value;
+  /** The number of sequences in the states, that of x if not given: with `past` and `row`. */
+  rows?: number;
+  /** The sequence of the states that each sequence of x continues, i32[sequences], below `rows`; none twice but for those with a `past` of -1, which are padding: they read and write nothing. */
+  row?: Value;
 }
 
 /**
@@ -27,11 +31,15 @@ export interface CacheOptions {
  */
 export function cache(b: GraphBuilder, length: number, options?: CacheOptions): void {
   inside(cache, b, () => {
-    checkOptions('nn.cache', options, 'past');
+    checkOptions('nn.cache', options, 'past rows row');
     if (!(Number.isInteger(length) && length >= 1)) throw new RlxError('attr', `nn.cache: the length is ${shown(length)}, not an integer of at least 1`, { op: 'nn.cache' });
-    const { past } = options ?? {};
-    if (past && (past.dtype !== 'i32' || past.shape.length !== 1)) throw new RlxError('shape', `nn.cache: past is ${past.dtype}[${past.shape}]: it must be i32[sequences]`, { op: 'nn.cache' });
-    contextOf(b).cache = { length, ...past && { past, counts: true } };
+    const { past, rows, row } = options ?? {};
+    for (const [name, x] of Object.entries({ past, row })) {
+      if (x && (x.dtype !== 'i32' || x.shape.length !== 1)) throw new RlxError('shape', `nn.cache: ${name} is ${x.dtype}[${x.shape}]: it must be i32[sequences]`, { op: 'nn.cache' });
+    }
+    const whole = !rows && !row;
+    if (!whole && !(past && row && Number.isInteger(rows) && rows! >= 1)) throw new RlxError('attr', `nn.cache: rows is ${shown(rows)}: with rows, an integer of at least 1, past and row must be given, and with row both others`, { op: 'nn.cache' });
+    contextOf(b).cache = { length, ...past && { past, counts: true }, ...!whole && { rows: rows!, row: row! } };
   });
 }
 

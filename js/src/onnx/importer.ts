@@ -1,7 +1,7 @@
 // The importer: a WebAssembly module besides the compiler's, which is loaded when a model is opened. It asks for what it
 // needs of the model's files.
 
-import type { Source } from '../lm/source.js';
+import type { Source } from '../files/source.js';
 import { type Dim, dimOf } from '../graph/types.js';
 import { converted } from '../safetensors/convert.js';
 import { classOf, RlxError, unknownName } from '../values/errors.js';

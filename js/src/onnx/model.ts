@@ -4,7 +4,7 @@ import { type ModuleProgramOptions, program as programOf } from '../compile/trai
 import { init, type Limits } from '../compile/compiler.js';
 import { asyncAtCaller } from '../graph/caller-stack.js';
 import { type Graph, parseGraph } from '../graph/graph.js';
-import { type FileSource, openSource, type Source } from '../lm/source.js';
+import { type FileSource, openSource, type Source } from '../files/source.js';
 import type { Program } from '../program/program.js';
 import type { Input } from '../program/types.js';
 import type { Size } from '../sizes/graph.js';
@@ -12,7 +12,7 @@ import { checkOptions, need, RlxError } from '../values/errors.js';
 import type { HostTensor, StoredTensor } from '../values/tensor.js';
 import type { WasmSource } from '../wasm/module.js';
 import { type Imported, Importer, type OnnxInfo, type ImportOptions, type OpenFile } from './importer.js';
-import { loadWeights, type Made, readWeight, Runs } from './runs.js';
+import { loadWeights, readWeight, Runs } from './runs.js';
 import { skeleton } from './skeleton.js';
 
 /** The files that a model has its weights in besides its own, by their paths in its folder: a list, or a function. */
@@ -151,11 +151,11 @@ class Model implements OnnxModel {
     this.#check();
     need(Object(inputs) === inputs, 'missing', 'run: what is given', 'inputs by name', inputs);
     await init();
-    return (this.#runs ??= new Runs(this.#importer, this.inputs, this.#options, this.#where, () => this.#import())).run(inputs);
+    return (this.#runs ??= new Runs(this.#importer, this.inputs, this.#options, this.#where)).run(inputs);
   }
 
   /** Imports the graph, once. It is parsed again where the compiler was started anew, or the graph was freed. */
-  async #import(): Promise<Made> {
+  async #import(): Promise<{ graph: Graph; imported: Imported }> {
     this.#check();
     const importing = this.#imported ??= this.#importer.import(this.#options);
     importing.catch((reason: unknown) => { if (reason instanceof RlxError && reason.kind === 'missing') this.#imported = undefined; }); // another attempt may load the file

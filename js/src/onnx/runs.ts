@@ -1,8 +1,8 @@
-// Runs of a model at the sizes of their inputs. They are bound in the graph with open sizes, or, where there is none,
-// given to the importer: many models compute with sizes what no polynomial says, such as halves that are rounded down.
+// Runs of a model at the sizes of their inputs, which are given to the importer: many models compute with sizes what no
+// polynomial says, such as halves that are rounded down, and an attempt with open sizes took as long as the import.
 
 import { program as programOf, type ModuleProgramOptions } from '../compile/train.js';
-import { type Graph, type Output, parseGraph } from '../graph/graph.js';
+import { type Output, parseGraph } from '../graph/graph.js';
 import type { Program } from '../program/program.js';
 import type { Input, Inputs } from '../program/types.js';
 import { arrayOf } from '../safetensors/convert.js';
@@ -19,9 +19,6 @@ const maxFixed = 4096;
 
 /** A program for some sizes, what it needs of the inputs, and its weights. */
 interface Ready { program: Program; inputs: ReadonlyMap<string, { shape: readonly number[]; dtype: string }>; outputs: readonly Output[]; weights: Imported['weights'] }
-
-/** A graph, and the import that its weights are of. */
-export interface Made { graph: Graph; imported: Imported }
 
 /** Loads the weights of an import into a program, one after the other. */
 export async function loadWeights(importer: Importer, imported: Imported, program: Program, scope = ''): Promise<void> {
@@ -42,7 +39,6 @@ export class Runs {
   readonly #inputs: readonly (OnnxInfo & { dtype: string; shape: NonNullable<OnnxInfo['shape']> })[];
   readonly #options: ImportOptions;
   readonly #where: ModuleProgramOptions;
-  readonly #open: () => Promise<Made>;
   /** The inputs that decide about shapes, and so are computed with at import. */
   readonly #fixed = new Set<string>();
   /** Programs by sizes and fixed values, the one used last at the end. */
@@ -51,8 +47,7 @@ export class Runs {
   #last: Ready | undefined;
   #tail: Promise<unknown> = Promise.resolve();
 
-  /** `open` imports the graph with open sizes. */
-  constructor(importer: Importer, inputs: readonly OnnxInfo[], options: ImportOptions, where: ModuleProgramOptions, open: () => Promise<Made>) {
+  constructor(importer: Importer, inputs: readonly OnnxInfo[], options: ImportOptions, where: ModuleProgramOptions) {
     this.#importer = importer;
     this.#inputs = inputs.map((one) => {
       if (!one.dtype) throw new RlxError('unsupported', `run: input ${one.name} is of ${one.element}: it must be a tensor of numbers`, { name: one.name });
@@ -61,7 +56,6 @@ export class Runs {
     });
     this.#options = options;
     this.#where = where;
-    this.#open = open;
   }
 
   /** Runs the model after the runs before. */
@@ -131,7 +125,8 @@ export class Runs {
 
   /** Compiles the model for some sizes, and loads the weights. */
   async #prepare(sizes: Sizes, values: Record<string, HostTensor>): Promise<Ready> {
-    const bound = this.#fixed.size ? undefined : await this.#bound(sizes), { graph, imported } = bound ?? await this.#imported(sizes, values);
+    const { symbols, values: given } = this.#options, imported = await this.#importer.import({ ...this.#options, symbols: { ...symbols, ...sizes }, values: { ...given, ...values } });
+    const graph = parseGraph(imported.text);
     try {
       const program: Program = await programOf({ name: graph.name, entries: { run: graph } }, this.#where);
       await this.#load(imported, program).catch((reason: unknown) => {
@@ -141,7 +136,8 @@ export class Runs {
       const inputs = graph.ports.filter(({ kind }) => kind === 'input').map(({ name, shape, dtype }) => [name, { shape: shape as number[], dtype }] as const);
       return { program, inputs: new Map(inputs), outputs: graph.outputs, weights: imported.weights };
     } finally {
-      if (!bound) this.#importer.free(imported);
+      graph.free();
+      this.#importer.free(imported);
     }
   }
 
@@ -153,23 +149,6 @@ export class Runs {
       const tensor = from === undefined ? await readWeight(this.#importer, imported, name) : { dtype, shape, data: await last!.program.read(from) };
       await program.load({ [name]: tensor }, { allowMissing: true });
     }
-  }
-
-  /** The graph with open sizes at some sizes; undefined if it cannot have them, or there is none. */
-  async #bound(sizes: Sizes): Promise<Made | undefined> {
-    try {
-      const { graph, imported } = await this.#open();
-      return { graph: graph.symbols.length ? graph.bind(Object.fromEntries(graph.symbols.map((symbol) => [symbol, sizes[symbol]!]))) : graph, imported };
-    } catch (reason) {
-      if (!Object.keys(sizes).length || !(reason instanceof RlxError) || !/^(shape|symbol|unsupported|rule|index|attr)$/.test(reason.kind)) throw reason;
-      return undefined;
-    }
-  }
-
-  /** The graph for some sizes and values. */
-  async #imported(sizes: Sizes, values: Record<string, HostTensor>): Promise<Made> {
-    const { symbols, values: given } = this.#options, imported = await this.#importer.import({ ...this.#options, symbols: { ...symbols, ...sizes }, values: { ...given, ...values } });
-    return { graph: parseGraph(imported.text), imported };
   }
 
   close(): void { for (const ready of this.#ready.values()) ready.then(({ program }) => program.close(), () => {}); }

@@ -1,7 +1,7 @@
 // What the importer reads of a model's file: the message without the elements of large tensors, which it then has as
 // external data of the path ".", the file itself. https://github.com/onnx/onnx/blob/main/onnx/onnx.proto
 
-import type { Source } from '../lm/source.js';
+import type { Source } from '../files/source.js';
 import { RlxError } from '../values/errors.js';
 
 /** The path of the model's own file: that of its folder, which no file has. */

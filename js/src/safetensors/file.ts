@@ -38,31 +38,56 @@ const bad = (reason: string, cause?: unknown): RlxError => new RlxError('syntax'
  */
 export function encodeSafetensors(tensors: Readonly<Record<string, StoredTensor>>, metadata?: Record<string, string>): Uint8Array<ArrayBuffer> {
   need(isObject(tensors), 'missing', 'encodeSafetensors: the first argument', 'an object of tensors', tensors);
-  const entries = Object.entries(tensors).sort(([a], [b]) => a < b ? -1 : 1);
-  if (!isTexts(metadata ?? {})) throw bad('metadata are texts by name');
-  const header: Record<string, unknown> = Object.create(null); // which a tensor called __proto__ does not change
-  if (metadata) header['__metadata__'] = metadata;
-  let end = 0;
-  for (const [name, tensor] of entries) {
+  const entries = Object.entries(tensors).sort(([a], [b]) => a < b ? -1 : 1).map(([name, tensor]) => {
     if (!isSizes(tensor?.shape)) throw new RlxError('dtype', `safetensors: ${name} is ${classOf(tensor)}: it must be a tensor { dtype, shape, data }`, { name });
-    const { dtype, shape, data } = tensor, size = sizeOf(shape) * (dtype === 'c64' ? 2 : 1);
-    if (name === '__metadata__') throw new RlxError('name', `safetensors: no tensor can be called ${name}`, { name });
-    if (!Object.hasOwn(names, dtype)) throw new RlxError('dtype', `safetensors has no type for ${shown(dtype)}, the type of ${name}`, { name });
-    checkClass(name, dtype, data);
-    if (data.length !== size) throw new RlxError('shape', `${name} has ${data.length} elements, not [${shape}]`, { name, shape });
-    if (dtype === 'bool' && !areBools(data)) throw new RlxError('dtype', `${name} is bool, and has bytes other than 0 and 1`, { name });
-    header[name] = { dtype: names[dtype], shape, data_offsets: [end, end += data.byteLength] };
-  }
-  const json = new TextEncoder().encode(JSON.stringify(header)), length = Math.ceil(json.length / 8) * 8;
-  const file = new Uint8Array(8 + length + end).fill(0x20, 8, 8 + length);
-  new DataView(file.buffer).setBigUint64(0, BigInt(length), true);
-  file.set(json, 8);
-  let at = 8 + length;
-  for (const [, { data }] of entries) {
+    const { dtype, shape, data } = tensor;
+    return { name, dtype, shape, data };
+  });
+  const head = headOf(entries, metadata);
+  for (const entry of entries) checkData(entry, entry.data);
+  const file = new Uint8Array(head.length + entries.reduce((sum, { data }) => sum + data.byteLength, 0));
+  file.set(head);
+  let at = head.length;
+  for (const { data } of entries) {
     file.set(new Uint8Array(data.buffer, data.byteOffset, data.byteLength), at);
     at += data.byteLength;
   }
   return file;
+}
+
+/** The tensors of a header. */
+type Described = { name: string; dtype: string; shape: readonly number[] };
+
+/** The number of array elements of a tensor. */
+const lengthOf = ({ dtype, shape }: Described): number => sizeOf(shape) * (dtype === 'c64' ? 2 : 1);
+
+/** What precedes the elements of a file: the length of the header, and the header. */
+export function headOf(entries: readonly Described[], metadata?: Record<string, string>): Uint8Array<ArrayBuffer> {
+  if (!isTexts(metadata ?? {})) throw bad('metadata are texts by name');
+  const header: Record<string, unknown> = Object.create(null); // which a tensor called __proto__ does not change
+  if (metadata) header['__metadata__'] = metadata;
+  let end = 0;
+  for (const entry of entries) {
+    const { name, dtype, shape } = Object(entry) as Described;
+    if (typeof name !== 'string' || !isSizes(shape)) throw new RlxError('dtype', `safetensors: ${shown(name)} is ${classOf(entry)}: it must be { name, dtype, shape, read }`, { name });
+    if (name === '__metadata__') throw new RlxError('name', `safetensors: no tensor can be called ${name}`, { name });
+    if (name in header) throw new RlxError('name', `safetensors: ${name} is there twice`, { name });
+    if (!Object.hasOwn(names, dtype)) throw new RlxError('dtype', `safetensors has no type for ${shown(dtype)}, the type of ${name}`, { name });
+    header[name] = { dtype: names[dtype], shape, data_offsets: [end, end += lengthOf(entry) * arrayOf(dtype).BYTES_PER_ELEMENT] };
+  }
+  const json = new TextEncoder().encode(JSON.stringify(header)), length = Math.ceil(json.length / 8) * 8;
+  const head = new Uint8Array(8 + length).fill(0x20, 8);
+  new DataView(head.buffer).setBigUint64(0, BigInt(length), true);
+  head.set(json, 8);
+  return head;
+}
+
+/** Refuses elements that are not those of a tensor. */
+export function checkData(entry: Described, data: StoredData): void {
+  const { name, dtype, shape } = entry;
+  checkClass(name, dtype, data);
+  if (data.length !== lengthOf(entry)) throw new RlxError('shape', `${name} has ${data.length} elements, not [${shape}]`, { name, shape });
+  if (dtype === 'bool' && !areBools(data)) throw new RlxError('dtype', `${name} is bool, and has bytes other than 0 and 1`, { name });
 }
 
 /** Refuses elements of another class than the dtype's. */
@@ -91,7 +116,7 @@ export function decodeSafetensors(file: Uint8Array | ArrayBuffer, options?: Deco
   const bytes = file instanceof Uint8Array ? file : new Uint8Array(Object(file) as ArrayBuffer), begin = 8 + headerLength(bytes, bytes.length);
   const { places, metadata } = readHeader(bytes.subarray(8, begin), bytes.length - begin);
   const wanted = chosen(places, options?.only);
-  return { tensors: Object.fromEntries(wanted.map((place) => [place.name, readTensor(place, bytes, begin)])), metadata };
+  return { tensors: Object.fromEntries(wanted.map(({ name, dtype, shape, begin: from, end }) => [name, unreadable(name, dtype, shape) ?? readTensor(name, dtype, shape, new Uint8Array(bytes.subarray(begin + from, begin + end)))])), metadata };
 }
 
 /** The bytes of the header of a file of some size, by its first 8 bytes. */
@@ -181,9 +206,8 @@ function checkPlaces(places: Place[], size: number): void {
   if (at !== size) throw bad(`${size < at ? 'the file is cut short: ' : ''}${size} bytes of elements, ${at} of them a tensor's`);
 }
 
-function readTensor({ name, dtype, shape, begin, end }: Place, file: Uint8Array, start: number): FileTensor {
-  if (!Object.hasOwn(names, dtype)) return unreadable(name, dtype, shape);
-  const bytes = new Uint8Array(file.subarray(start + begin, start + end));
+/** A tensor of its bytes. */
+export function readTensor(name: string, dtype: string, shape: number[], bytes: Uint8Array<ArrayBuffer>): FileTensor {
   if (dtype === 'bool' && !areBools(bytes)) throw bad(`${name} is BOOL, and has bytes other than 0 and 1`);
   return convertible(name, { dtype, shape, data: new (arrayOf(dtype) as { new (bytes: ArrayBuffer): StoredData })(bytes.buffer) });
 }
@@ -196,7 +220,9 @@ export const convertible = (name: string, tensor: StoredTensor): FileTensor => O
   },
 }) as FileTensor;
 
-function unreadable(name: string, dtype: string, shape: number[]): FileTensor {
+/** A tensor of a type that is not known here, whose elements cannot be asked for; undefined for another. */
+export function unreadable(name: string, dtype: string, shape: number[]): FileTensor | undefined {
+  if (Object.hasOwn(names, dtype)) return undefined;
   const refuse = () => { throw new RlxError('dtype', `safetensors: ${name} has the type ${dtype}, which is not known here`, { name }); };
   return Object.defineProperties({ dtype, shape }, { data: { get: refuse, configurable: true }, as: { value: refuse } }) as unknown as FileTensor;
 }

@@ -57,9 +57,8 @@ func (v *Vocabulary) Calls(functions []Function, o CallOptions) (*Grammar, error
 
 // call returns the object that calls a function.
 func (c *schemaCompiler) call(name string, arguments *symbol) *symbol {
-	quoted, _ := json.Marshal(name) // a string has no errors
 	return c.sequence(
-		c.text("{"), c.space, c.text(`"name":`), c.space, c.text(string(quoted)), c.text(","), c.space,
+		c.text("{"), c.space, c.text(`"name":`), c.space, c.text(quote(name)), c.text(","), c.space,
 		c.choice(c.text(`"arguments":`), c.text(`"parameters":`)), arguments, c.space, c.text("}"))
 }
 

@@ -2,9 +2,14 @@ package generate_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"encoding/json"
 	"errors"
+	"flag"
+	"fmt"
+	"hash/fnv"
 	"math/rand/v2"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -31,71 +36,131 @@ func ascii() pieces {
 	return append(p, "\n", "")
 }
 
-// allowed returns the tokens that may follow.
-func allowed(p pieces, f func([]int32, []uint32), result []int32) (ids []int32) {
-	bits := make([]uint32, (len(p)+31)/32)
+// allowed returns the tokens that may follow, and their bits.
+func allowed(p pieces, f func([]int32, []uint32), result []int32) (ids []int32, bits []uint32) {
+	bits = make([]uint32, (len(p)+31)/32)
 	f(result, bits)
 	for id := range p {
 		if bits[id/32]>>(id%32)&1 != 0 {
 			ids = append(ids, int32(id))
 		}
 	}
-	return ids
+	return ids, bits
 }
 
-// accepts reports whether a grammar has a text, character by character.
-func accepts(t *testing.T, schema, text string) bool {
-	t.Helper()
-	g, err := generate.NewVocabulary(ascii()).JSON(schemaOf(schema))
-	if err != nil {
-		t.Fatalf("%s: %v", schema, err)
-	}
-	return has(g, text)
-}
-
-// has reports whether a grammar over the vocabulary of ascii has a text, character by character.
-func has(g *generate.Grammar, text string) bool {
+// has reports whether a grammar over the vocabulary of ascii has a text, character by character, and a hash of what
+// it allows on the way.
+func has(g *generate.Grammar, text string) (ok bool, masks uint32) {
 	p := ascii()
 	f := g.Allow()
+	hash := fnv.New32a()
 	var result []int32
+	next := func() []int32 {
+		ids, words := allowed(p, f, result)
+		_ = binary.Write(hash, binary.LittleEndian, words)
+		return ids
+	}
 	for _, c := range text {
 		id := int32(slices.Index(p, string(c)))
-		if !slices.Contains(allowed(p, f, result), id) {
-			return false
+		if !slices.Contains(next(), id) {
+			return false, 0
 		}
 		result = append(result, id)
 	}
-	return slices.Contains(allowed(p, f, result), int32(len(p)-1))
+	return slices.Contains(next(), int32(len(p)-1)), hash.Sum32()
 }
 
-// TestCalls has results that call functions, and some that must not be.
-func TestCalls(t *testing.T) {
-	v := generate.NewVocabulary(ascii())
-	functions := []generate.Function{{Name: "f", Parameters: json.RawMessage(person)}, {Name: "g"}}
-	const f, g = `{"name": "f", "arguments": {"name": "x"}}`, `{"name":"g","parameters":{}}`
-	marked := func(text string) string { return generate.CallBegin + "\n" + text + "\n" + generate.CallEnd }
-	for _, c := range []struct {
-		options generate.CallOptions
-		yes, no []string
-	}{
-		{generate.CallOptions{}, []string{"", "x < y", "<tool_cal", "<tool x_call>", "<<tool", "a" + marked(f) + marked(g) + "b", marked("{\"name\":\"g\",\"arguments\":{\"s\":\"" + generate.CallEnd + "\"}}"), f}, []string{generate.CallBegin, "<tool<tool_call>", marked(`{"name":"h","arguments":{}}`), marked(f) + generate.CallBegin, marked(`{"name":"f","arguments":{}}`)}},
-		{generate.CallOptions{Once: true}, []string{"", "a" + marked(f)}, []string{marked(f) + "b", marked(f) + marked(g)}},
-		{generate.CallOptions{Required: true}, []string{f, g, marked(f), marked(f) + "\n" + marked(g)}, []string{"", "a", f + g, f + marked(g), marked(f) + "x"}},
-		{generate.CallOptions{Required: true, Once: true}, []string{f, marked(g)}, []string{"", marked(f) + marked(g)}},
-	} {
-		grammar, err := v.Calls(functions, c.options)
-		if err != nil {
+var update = flag.Bool("update", false, "write testdata/grammar.json")
+
+// texts are those that a grammar has, with the hashes of what it allows on the way, and some that it lacks.
+type texts struct {
+	Yes map[string]uint32 `json:"yes"`
+	No  []string          `json:"no"`
+}
+
+// grammarTable is testdata/grammar.json, which the tests of the npm package read, too.
+type grammarTable struct {
+	Functions []struct {
+		Name       string          `json:"name"`
+		Parameters json.RawMessage `json:"parameters,omitempty"`
+	} `json:"functions"`
+	Schemas []struct {
+		Schema string `json:"schema"`
+		texts
+	} `json:"schemas"`
+	Calls []struct {
+		Required bool `json:"required"`
+		Once     bool `json:"once"`
+		texts
+	} `json:"calls"`
+	Bad []struct {
+		Schema string `json:"schema"`
+		Want   string `json:"want"`
+	} `json:"bad"`
+}
+
+const grammarFile = "testdata/grammar.json"
+
+func readGrammars(t *testing.T) (table grammarTable) {
+	t.Helper()
+	data, err := os.ReadFile(grammarFile)
+	if err == nil {
+		err = json.Unmarshal(data, &table)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return table
+}
+
+// check compares the texts of a grammar.
+func (x texts) check(t *testing.T, what string, g *generate.Grammar, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatalf("%s: %v", what, err)
+	}
+	for text, want := range x.Yes {
+		ok, masks := has(g, text)
+		if !ok {
+			t.Errorf("%s lacks %q", what, text)
+		}
+		if *update {
+			x.Yes[text] = masks
+		} else if masks != want {
+			t.Errorf("%s allows other tokens within %q", what, text)
+		}
+	}
+	for _, text := range x.No {
+		if ok, _ := has(g, text); ok {
+			t.Errorf("%s has %q", what, text)
+		}
+	}
+}
+
+// TestGrammar has texts that grammars must have and must not have: of values by a schema, and of results that call
+// functions.
+func TestGrammar(t *testing.T) {
+	v, table := generate.NewVocabulary(ascii()), readGrammars(t)
+	for _, c := range table.Schemas {
+		g, err := v.JSON(schemaOf(c.Schema))
+		c.check(t, c.Schema, g, err)
+	}
+	var functions []generate.Function
+	for _, f := range table.Functions {
+		functions = append(functions, generate.Function{Name: f.Name, Parameters: f.Parameters})
+	}
+	for _, c := range table.Calls {
+		options := generate.CallOptions{Required: c.Required, Once: c.Once}
+		g, err := v.Calls(functions, options)
+		c.check(t, fmt.Sprintf("%+v", options), g, err)
+	}
+	if *update {
+		var out bytes.Buffer
+		e := json.NewEncoder(&out)
+		e.SetEscapeHTML(false)
+		e.SetIndent("", " ")
+		if err := errors.Join(e.Encode(table), os.WriteFile(grammarFile, out.Bytes(), 0o666)); err != nil {
 			t.Fatal(err)
-		}
-		for _, text := range c.yes {
-			if !has(grammar, text) {
-				t.Errorf("%+v lacks %q", c.options, text)
-			}
-		}
-		for _, text := range c.no {
-			if has(grammar, text) {
-				t.Errorf("%+v has %q", c.options, text)
-			}
 		}
 	}
 	for _, bad := range [][]generate.Function{nil, {{Name: "f", Parameters: json.RawMessage(`{"pattern": "a"}`)}}} {
@@ -117,36 +182,6 @@ const person = `{"type": "object", "title": "Person", "properties": {"name": {"t
 
 const tree = `{"$ref": "#/$defs/node", "$defs": {"node": {"type": "object", "properties": {"v": {"type": "number"}, "of": {"type": "array", "items": {"$ref": "#/$defs/node"}}}, "required": ["v", "of"]}}}`
 
-// TestGrammar has texts that a grammar must have and must not have.
-func TestGrammar(t *testing.T) {
-	for _, c := range []struct {
-		schema string
-		yes    []string
-		no     []string
-	}{
-		{"", []string{`{}`, `{"a":1}`, `{"a": [1, -2.5e+3, {"b": null}], "c": "\"\u00e9é"}`, "{\n  \"a\": true\n}", ` {"":""}`}, []string{`[]`, `1`, `{"a":01}`, `{"a":1,}`, `{a:1}`, `{"a":+1}`, `{"a":"\x"}`, `{"a":1}}`, `{"a"`, `{"a":.5}`, `{"a":1.}`}},
-		{"true", []string{`[]`, `17`, `"a"`, `null`, `-0.5`}, []string{`nul`, `[1,]`, `--1`}},
-		{person, []string{`{"name":"x"}`, `{"name": "x", "age": 3}`, `{"name":"x","age":null,"tags":["a","b"]}`, `{"name":"x","tags":[]}`}, []string{`{}`, `{"age":3}`, `{"age":3,"name":"x"}`, `{"name":"x","age":3.5}`, `{"name":"x","tags":["c"]}`, `{"name":"x","tags":["a","a","a"]}`, `{"name":"x","z":1}`}},
-		{tree, []string{`{"v":1,"of":[{"v":2,"of":[]},{"v":-3e5,"of":[{"v":0,"of":[]}]}]}`}, []string{`{"v":1}`, `{"v":1,"of":[1]}`}},
-		{`{"type": "array", "items": {"type": "boolean"}, "minItems": 2}`, []string{`[true,false]`, `[true,true,true]`}, []string{`[]`, `[true]`}},
-		{`{"type": "array", "maxItems": 0}`, []string{`[]`}, []string{`[1]`}},
-		{`{"anyOf": [{"const": {"a": [1]}}, {"type": "object", "additionalProperties": {"type": "integer"}}]}`, []string{`{"a":[1]}`, `{"q":3}`, `{}`}, []string{`{"a":[2]}`}},
-		{`{"anyOf": [{"type": "string"}, {"$ref": "#"}]}`, []string{`"a"`}, []string{`1`}},
-		{`{"properties": {"a": {}, "b": {"type": "null"}}}`, []string{`{}`, `{"a":[1]}`, `{"b":null}`, `{"a":"x","b":null}`}, []string{`{"b":null,"a":1}`, `{,"b":null}`}},
-	} {
-		for _, text := range c.yes {
-			if !accepts(t, c.schema, text) {
-				t.Errorf("%s lacks %s", c.schema, text)
-			}
-		}
-		for _, text := range c.no {
-			if accepts(t, c.schema, text) {
-				t.Errorf("%s has %s", c.schema, text)
-			}
-		}
-	}
-}
-
 // TestGrammarsResults takes random tokens of those that are allowed, until the text may end: it is JSON, and has the
 // fields of the schema.
 func TestGrammarsResults(t *testing.T) {
@@ -163,7 +198,7 @@ func TestGrammarsResults(t *testing.T) {
 			var result []int32
 			var text strings.Builder
 			for end := int32(len(p) - 1); len(result) < 1000; {
-				ids := allowed(p, f, result)
+				ids, _ := allowed(p, f, result)
 				if len(ids) == 0 {
 					t.Fatalf("nothing may follow %s", &text)
 				}
@@ -210,29 +245,14 @@ type node struct {
 // TestBadSchemas has schemas that are refused.
 func TestBadSchemas(t *testing.T) {
 	v := generate.NewVocabulary(ascii())
-	for _, c := range []struct{ schema, want string }{
-		{`{"type": "string", "pattern": "a+"}`, `"pattern": supported are type,`},
-		{`{"type": "text"}`, `the type "text"`},
-		{`{"type": 3}`, `the type 3`},
-		{`{"type": []}`, `the type []`},
-		{`{"$ref": "#"}`, `refers to itself`},
-		{`{"$ref": "#/$defs/a", "$defs": {"a": {"anyOf": [{"$ref": "#/$defs/b"}]}, "b": {"$ref": "#/$defs/a"}}}`, `refers to itself`},
-		{`{"$ref": "#/$defs/a"}`, `the $ref "#/$defs/a"`},
-		{`{"$ref": "other.json"}`, `the $ref "other.json"`},
-		{`{"enum": []}`, `empty enum`},
-		{`{"anyOf": []}`, `empty anyOf`},
-		{`{"properties": {"a": {}}, "required": ["b"]}`, `requires "b"`},
-		{`{"required": ["b"], "type": "object"}`, `requires "b"`},
-		{`{"type": "array", "minItems": 3, "maxItems": 2}`, `minItems 3 and maxItems 2`},
-		{`{"type": "array", "maxItems": 1000000000}`, `maxItems 1000000000`},
-		{`{"properties": []}`, `properties that are no object`},
-		{`[1]`, `an object or a boolean`},
-		{`false`, `allows no value`},
-		{`{"minItems": "x"}`, `malformed`},
-		{`{"enum": ["` + strings.Repeat("a", 1<<16) + `"]}`, `more than 32768 symbols`},
-	} {
-		if _, err := v.JSON(json.RawMessage(c.schema)); !errors.Is(err, generate.ErrRequest) || !strings.Contains(err.Error(), c.want) {
-			t.Errorf("%.80s: %v, want %s", c.schema, err, c.want)
+	bad := readGrammars(t).Bad
+	bad = append(bad, struct {
+		Schema string `json:"schema"`
+		Want   string `json:"want"`
+	}{`{"enum": ["` + strings.Repeat("a", 1<<16) + `"]}`, `more than 32768 symbols`})
+	for _, c := range bad {
+		if _, err := v.JSON(json.RawMessage(c.Schema)); !errors.Is(err, generate.ErrRequest) || !strings.Contains(err.Error(), c.Want) {
+			t.Errorf("%.80s: %v, want %s", c.Schema, err, c.Want)
 		}
 	}
 }

@@ -299,8 +299,7 @@ func (c *schemaCompiler) object(k *schemaKeys) *symbol {
 	// first and later are what follows before and after the first property that there is.
 	first, later := c.sequence(), c.sequence()
 	for i, name := range slices.Backward(names) {
-		quoted, _ := json.Marshal(name) // a string has no errors
-		member := c.sequence(c.space, c.text(string(quoted)), c.text(":"), c.space, c.schema(schemas[i]), later)
+		member := c.sequence(c.space, c.text(quote(name)), c.text(":"), c.space, c.schema(schemas[i]), later)
 		next := c.sequence(c.text(","), member)
 		if slices.Contains(k.Required, name) {
 			first, later = member, next
@@ -309,6 +308,15 @@ func (c *schemaCompiler) object(k *schemaKeys) *symbol {
 		}
 	}
 	return c.sequence(c.text("{"), first, c.space, c.text("}"))
+}
+
+// quote returns a string as JSON, as models write it: with <, > and & as they are.
+func quote(s string) string {
+	var text strings.Builder
+	e := json.NewEncoder(&text)
+	e.SetEscapeHTML(false)
+	_ = e.Encode(s) // a string has no errors
+	return strings.TrimSuffix(text.String(), "\n")
 }
 
 // freeObject returns objects whose properties have any names.

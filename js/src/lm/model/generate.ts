@@ -3,6 +3,8 @@
 import { checkCount, checkOptions, classOf, need, RlxError } from '../../values/errors.js';
 import { chatTemplate, type Message, type RenderOptions } from '../chat/chat.js';
 import { chatPrompt } from '../prompt.js';
+import type { Allow } from '../grammar/vocabulary.js';
+import type { Job, Piece } from './engine.js';
 import type { LanguageModel } from './model.js';
 import type { Inputs } from '../../program/types.js';
 import { biasState } from './graphs.js';
@@ -25,19 +27,17 @@ export interface GenerateOptions extends Sampling {
   bias?: Readonly<Record<number, number>>;
   /** The tokens among which it chooses. All if not given. */
   allowed?: ArrayLike<number>;
+  /**
+   * Sets the tokens that may follow the result so far: that of a `Grammar` of `/grammar`, for one. Each token then begins when the one
+   * before it is read.
+   */
+  allow?: Allow;
   /** Ends the result. The iteration then throws an error of kind `abort`. */
   signal?: AbortSignal;
   /** The chat template, for messages. That of the model's file if not given. */
   template?: string;
   /** More variables of the chat template. */
   variables?: RenderOptions;
-}
-
-/** A part of a result. */
-export interface Piece {
-  /** What the token adds to the text: empty where a character is not whole yet, or a stop text may have begun. */
-  text: string;
-  token: number;
 }
 
 /** Counts of tokens and times in milliseconds, so far. */
@@ -47,6 +47,9 @@ export interface GenerateStats {
   reused: number;
   /** The tokens of the result, with the one that ended it. */
   tokens: number;
+  /** The tokens that speculative decoding proposed, and those of them that are in the result. */
+  drafted: number;
+  accepted: number;
   /** The time to the first token, and from there to the last one. */
   prefill: number;
   decode: number;
@@ -64,7 +67,7 @@ export interface Generation extends AsyncIterable<Piece> {
   text(): Promise<string>;
 }
 
-const known = 'temperature topK topP minP repetition presence frequency bias allowed maxTokens stop seed signal template variables';
+const known = 'temperature topK topP minP repetition presence frequency bias allowed allow maxTokens stop seed signal template variables';
 
 /**
  * Goes on from a prompt, or answers the last of messages. Two tokens are computed while the one before them is read. Errors are of kind
@@ -112,8 +115,13 @@ function biasOf({ bias = {}, allowed }: GenerateOptions, vocabulary: number): Fl
     need(x < Infinity, 'attr', `generate: the bias of token ${id}`, 'a number below Infinity', x);
     all[Number(id)] = Math.max(never, all[Number(id)]! + x);
   }
-  need(all.some((x) => x > never / 2), 'attr', 'generate: bias and allowed', 'such that a token is left', allowed);
-  return allowed || more.length ? all : undefined;
+  return allowed || more.length ? checkLeft('bias and allowed', all) : undefined;
+}
+
+/** Numbers added to logits, of which one leaves its token. */
+function checkLeft(what: string, bias: Float32Array): Float32Array {
+  if (!bias.some((x) => x > never / 2)) throw new RlxError('attr', `generate: ${what} must be such that a token is left`);
+  return bias;
 }
 
 class Request implements Generation {
@@ -135,6 +143,7 @@ class Request implements Generation {
     checkCount('seed', seed, 0, 2 ** 32 - 1);
     samplingRow(options, 0);
     this.#bias = biasOf(options, vocabulary);
+    if (options.allow) need(typeof options.allow === 'function', 'attr', 'generate: allow', 'a function', options.allow);
     if (!Array.isArray(stop) || !stop.every((one) => typeof one === 'string' && one !== '')) throw new RlxError('attr', 'generate: stop must be a list of nonempty texts', { name: 'stop' });
     const wrong = prompt.find((id) => !(Number.isInteger(id) && id >= 0 && id < vocabulary));
     if (wrong !== undefined) throw new RlxError('index', `generate: the prompt has token ${wrong}: there are ${vocabulary}`);
@@ -146,7 +155,7 @@ class Request implements Generation {
     this.#options = options;
     this.#limit = Math.min(maxTokens, context - prompt.length);
     this.#random = randoms(seed);
-    this.stats = { promptTokens: prompt.length, reused: 0, tokens: 0, prefill: 0, decode: 0, prefillRate: 0, decodeRate: 0 };
+    this.stats = { promptTokens: prompt.length, reused: 0, tokens: 0, drafted: 0, accepted: 0, prefill: 0, decode: 0, prefillRate: 0, decodeRate: 0 };
   }
 
   async text(): Promise<string> {
@@ -157,22 +166,57 @@ class Request implements Generation {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Piece, void, void> {
     const model = this.#model;
+    if (model.engine) {
+      yield* model.engine.pieces(this.#job());
+      return;
+    }
     if (model.busy) throw new RlxError('busy', 'generate: another request is under way');
     model.busy = true;
     const reused = this.#reuse(), results: number[] = [], flights: Promise<number>[] = [];
     model.cached = [];
     try {
-      const begun = performance.now(), bias = this.#bias;
-      if (bias || model.biased) await model.program.write(biasState, { data: bias ?? new Float32Array(model.config.vocabulary), shape: [1, model.config.vocabulary] });
-      model.biased = !!bias;
+      const take = this.#reader(), biased = !!(this.#bias ?? this.#options.allow);
+      if (biased || model.biased) await this.#writeBias(results);
+      model.biased = biased;
       await this.#prefill(reused, flights);
-      yield* this.#pieces(begun, flights, results);
+      yield* this.#pieces(take, flights, results);
     } finally {
       const settled = await Promise.allSettled(flights);
       model.busy = false;
       // The cached positions are a prefix of the next prompt when a conversation continues.
       if (this.#past > 0 && settled.every(({ status }) => status === 'fulfilled')) model.cached = [...this.#prompt, ...results].slice(0, this.#past);
     }
+  }
+
+  /** What the engine of a model with slots does for it. */
+  #job(): Job {
+    const { stats } = this, { allow, signal } = this.#options;
+    let take: (token: number) => Piece;
+    return {
+      prompt: this.#prompt, limit: this.#limit, sampling: this.#options, signal, masked: !!allow, random: this.#random,
+      bias: (result) => allow || this.#bias ? this.#biasAfter(result) : undefined,
+      begin: (reused) => {
+        stats.reused = reused;
+        take = this.#reader();
+      },
+      take: (token) => ({ piece: take(token), ended: !!this.finish }),
+      drafted(proposed, accepted) {
+        stats.drafted += proposed;
+        stats.accepted += accepted;
+      },
+    };
+  }
+
+  /** Takes the tokens of the result as they come. Time begins here. */
+  #reader(): (token: number) => Piece {
+    const stream = this.#tokenizer.stream(), stopper = new Stopper(this.#options.stop ?? []), ends = new Set(this.#tokenizer.eos), begun = performance.now();
+    let first = begun, count = 0;
+    return (token) => {
+      const now = performance.now();
+      if (++count === 1) first = now;
+      this.#count(count, first - begun, now - first);
+      return { token, text: this.#textOf(token, ends, stream, stopper, count) };
+    };
   }
 
   /** How many tokens of the prompt are there from the request before. The last one is computed, for its logits, and all are for a penalty of tokens of the prompt. */
@@ -187,6 +231,19 @@ class Request implements Generation {
   #check(): void {
     const { signal } = this.#options;
     if (signal?.aborted) throw new RlxError('abort', 'the generation was aborted', { cause: signal.reason });
+  }
+
+  /** What is added to the logits of the token after a result so far. */
+  #biasAfter(results: readonly number[]): Float32Array {
+    const { vocabulary } = this.#model.config, { allow } = this.#options, bias = this.#bias ?? new Float32Array(vocabulary);
+    if (!allow) return bias;
+    const bits = new Uint32Array(Math.ceil(vocabulary / 32));
+    allow(results, bits);
+    return checkLeft('allow', bias.map((x, id) => bits[id >> 5]! >>> id & 1 ? x : never));
+  }
+
+  async #writeBias(results: readonly number[]): Promise<void> {
+    await this.#model.program.write(biasState, { data: this.#biasAfter(results), shape: [1, this.#model.config.vocabulary] });
   }
 
   /** Computes the prompt in chunks: the first token of the result is then under way. */
@@ -216,22 +273,19 @@ class Request implements Generation {
     flights?.push(tokenOf(reading!));
   }
 
-  async *#pieces(begun: number, flights: Promise<number>[], results: number[]): AsyncGenerator<Piece, void, void> {
-    const stream = this.#tokenizer.stream(), stopper = new Stopper(this.#options.stop ?? []), ends = new Set(this.#tokenizer.eos);
-    let first = begun;
+  async *#pieces(take: (token: number) => Piece, flights: Promise<number>[], results: number[]): AsyncGenerator<Piece, void, void> {
+    const { allow } = this.#options, most = allow ? 1 : 3;
     for (let issued = 1; !this.finish;) {
       this.#check();
-      while (flights.length < 3 && issued < this.#limit) {
+      while (flights.length < most && issued < this.#limit) {
+        if (allow) await this.#writeBias(results);
         await this.#decode(flights);
         issued++;
       }
       const token = await flights[0]!;
       flights.shift();
       results.push(token);
-      const now = performance.now();
-      if (results.length === 1) first = now;
-      this.#count(results.length, first - begun, now - first);
-      yield { token, text: this.#textOf(token, ends, stream, stopper, results.length) };
+      yield take(token);
     }
   }
 

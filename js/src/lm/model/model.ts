@@ -5,9 +5,10 @@ import type { Graph, Parts, StepOptions } from '../../graph/graph.js';
 import type { Program } from '../../program/program.js';
 import type { Place } from '../../runtime/open.js';
 import type { Opener, RecoverOptions } from '../../runtime/recover.js';
-import { checkCount, checkOptions, need, RlxError } from '../../values/errors.js';
+import { checkCount, need, RlxError } from '../../values/errors.js';
 import type { ModelFile } from '../gguf.js';
 import type { Config } from './config.js';
+import type { Engine } from './engine.js';
 import { decodeGraph, drawGraph, prefillGraph, type Shape } from './graphs.js';
 import { isAdapter, isGGUF, Weights } from './weights.js';
 
@@ -29,6 +30,21 @@ export interface ModelOptions {
    * the time. If not given it is done on the CPU, for models that take at most 2 GiB so.
    */
   unpack?: boolean;
+  /**
+   * The number of texts that are generated at once, each with a context of its own; a further request then waits. If it is not given,
+   * nor are `draft` and `draftModel`, one text is, and another request in between is an error.
+   */
+  slots?: number;
+  /**
+   * The number of tokens that speculative decoding proposes for a run: 0 if not given, or 4 with a `draftModel`. The model verifies them
+   * in one run and keeps those that it would have chosen itself, so texts do not change. Requests with penalties and `allow` have none.
+   */
+  draft?: number;
+  /**
+   * Proposes the tokens: the file of a much smaller model with the same tokenizer. If not given they are looked up in the text so far,
+   * which pays off where it repeats parts of the prompt.
+   */
+  draftModel?: ModelFile;
   /** Is called after each tensor that is read, with the bytes so far and those of all. */
   onProgress?(loaded: number, total: number): void;
   /** Ends loading. */
@@ -45,10 +61,13 @@ export async function configOf(file: ModelFile): Promise<Config> {
 /** What a model takes in memory, in bytes. */
 export interface ModelMemory { weights: number; cache: number }
 
-/** What a model takes in memory with options: its weights, and keys and values. Known before weights are read. */
+/** What a model takes in memory with options, and that of its draft: weights, and keys and values. Known before weights are read. */
 export async function memoryOf(file: ModelFile, options: ModelOptions = {}): Promise<ModelMemory> {
-  const { config, weights, context } = await shapeOf(file, options ?? {}), { layers, kvHeads, headSize } = config;
-  return { weights: weights.bytes, cache: 2 * layers * kvHeads * headSize * context * Float32Array.BYTES_PER_ELEMENT };
+  const { draftModel, ...rest } = options ?? {}, { config, weights, context } = await shapeOf(file, rest), { layers, kvHeads, headSize } = config;
+  const own = { weights: weights.bytes, cache: 2 * layers * kvHeads * headSize * context * (rest.slots ?? 1) * Float32Array.BYTES_PER_ELEMENT };
+  if (!draftModel) return own;
+  const more = await memoryOf(draftModel, { ...rest, context: Math.min(context, (await configOf(draftModel)).context) });
+  return { weights: own.weights + more.weights, cache: own.cache + more.cache };
 }
 
 /** The positions of a context. */
@@ -57,7 +76,7 @@ export function contextOf(config: Config, given = Math.min(config.context, 2048)
   return given;
 }
 
-/** A language model that is open: it takes one request at a time, by `generate`. */
+/** A language model that is open: it takes requests by `generate`, one at a time unless it was opened with slots. */
 export class LanguageModel {
   readonly config: Config;
   /** The maximum number of positions of prompt and result. */
@@ -73,6 +92,8 @@ export class LanguageModel {
   biased = false;
   /** Whether a request is under way. @internal */
   busy = false;
+  /** What serves requests in slots. @internal */
+  engine: Engine | undefined;
 
   /** @internal */
   constructor({ config, context, chunk }: Shape, program: Program, template: string | undefined) {
@@ -84,24 +105,16 @@ export class LanguageModel {
   }
 
   /** Frees its memory. A request under way ends with an error of kind `closed`. */
-  close(): void { this.program.close(); }
+  close(): void {
+    this.program.close();
+    this.engine?.close();
+  }
 }
 
 /** The chat template in a file of a model. */
 export function templateOf(file: ModelFile & { template?: string | undefined }): string | undefined {
   const given = file.template ?? file.metadata.get('tokenizer.chat_template');
   return typeof given === 'string' ? given : undefined;
-}
-
-/**
- * Compiles a model and reads its weights to a device. The file must stay open until then. Errors are those of {@link configOf}; of
- * kind `missing`, `name` and `shape` for a file that does not fit, and those of `program`.
- */
-export async function openModel(file: ModelFile, options?: ModelOptions): Promise<LanguageModel> {
-  checkOptions('openModel', options, modelOptions);
-  const shape = await shapeOf(file, options ?? {});
-  const program = await openEntries(shape, undefined, options ?? {});
-  return new LanguageModel(shape, program, templateOf(file));
 }
 
 /** The names of the options of a model. @internal */
@@ -124,8 +137,11 @@ interface Recovering { recover: boolean | RecoverOptions; kept(name: string): bo
 /** A training of a model: the graph of its loss, and the options of its step. @internal */
 export interface Training { loss(): Parts<Graph>; options: StepOptions }
 
+/** A model to open, with its graphs unless they are those of one text at a time. @internal */
+export type Opened = Shape & { weights: Weights; graphs?: Readonly<Record<string, () => Parts<Graph>>> };
+
 /** Opens a program with the entries of a model, and the entry `step` if it is trained, and reads the weights; again after a lost device, if it recovers. @internal */
-export async function openEntries(shape: Shape & { weights: Weights }, training: Training | undefined, options: ModelOptions, recovering?: Recovering): Promise<Program> {
+export async function openEntries(shape: Opened, training: Training | undefined, options: ModelOptions, recovering?: Recovering): Promise<Program> {
   if (!recovering?.recover) return openOnce(shape, training, options, {});
   const { openRecovering } = await import('../../runtime/recover.js'), { worker } = options, { worker: threads } = withDefaults({ ...worker !== undefined && { worker } });
   const open: Opener = async (given) => {
@@ -137,17 +153,17 @@ export async function openEntries(shape: Shape & { weights: Weights }, training:
 }
 
 /** The entries of a model as texts, and the limits of the device for which they are compiled. @internal */
-export async function entriesOf(shape: Shape & { weights: Weights }, training: Training | undefined, on: Place | undefined): Promise<Parameters<typeof planOfTexts>> {
+export async function entriesOf(shape: Opened, training: Training | undefined, on: Place | undefined): Promise<Parameters<typeof planOfTexts>> {
   const limits = await limitsHere({ ...on && { on } });
   // In parts, as all at once would hold up the page.
-  const graphs = await graphTexts({ prefill: () => prefillGraph(shape), decode: () => decodeGraph(shape), draw: () => drawGraph(shape), ...training && { step: training.loss } });
+  const graphs = await graphTexts({ ...shape.graphs ?? { prefill: () => prefillGraph(shape), decode: () => decodeGraph(shape), draw: () => drawGraph(shape) }, ...training && { step: training.loss } });
   shape.weights.check(graphs.flatMap(({ ports }) => ports));
   // From text, so that parameters start from the file, not from the initialisation of layers.
   const entries = graphs.map(({ name, text }) => ({ name, text, ...name === 'step' && { step: training!.options } }));
   return ['lm', entries, limits, { ...on && { on } }];
 }
 
-async function openOnce(shape: Shape & { weights: Weights }, training: Training | undefined, { on, worker, ...reading }: ModelOptions, given: Parameters<Opener>[0]): Promise<Program> {
+async function openOnce(shape: Opened, training: Training | undefined, { on, worker, ...reading }: ModelOptions, given: Parameters<Opener>[0]): Promise<Program> {
   const [name, entries, limits, place] = await entriesOf(shape, training, on);
   const opened = await programOfTexts(name, entries, limits, { ...place, ...worker !== undefined && { worker }, ...given });
   try {

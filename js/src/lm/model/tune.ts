@@ -20,7 +20,7 @@ import { entriesOf, LanguageModel, modelOptions, type ModelOptions, openEntries,
 import { isAdapter } from './weights.js';
 
 /** Options of {@link openTuning}. */
-export interface TuningOptions extends ModelOptions {
+export interface TuningOptions extends Omit<ModelOptions, 'slots' | 'draft' | 'draftModel'> {
   /** The rank of the added matrices. 8 if not given. */
   rank?: number;
   /** The added product is scaled by alpha / rank. Twice the rank if not given. */
@@ -230,19 +230,13 @@ async function trainingOf(what: string, file: ModelFile, options: TuningOptions 
   return { shape, training, rest, recover, sizes: { rank, alpha, rows, length, seed } };
 }
 
-/**
- * The bytes that {@link openTuning} takes on its device with these options, weights, adapter, optimizer and all: by the plan
- * of the step, which is compiled, and which `openTuning` finds in the cache of plans. Of the file it reads no weights.
- */
+/** See tuning.ts. */
 export async function tuningMemoryOf(file: ModelFile, options?: TuningOptions): Promise<number> {
   const { shape, training, rest } = await trainingOf('tuningMemoryOf', file, options);
   return decodePlan(await planOfTexts(...await entriesOf(shape, training, rest.on))).buffers.reduce((sum, { bytes }) => sum + bytes, 0);
 }
 
-/**
- * Opens a model with an adapter to train: the weights are frozen and keep their storage format,
- * packed rows too, and the backward pass recomputes each block. Errors are those of `openModel`.
- */
+/** See tuning.ts. */
 export async function openTuning(file: ModelFile, options?: TuningOptions): Promise<Tuning> {
   const { shape, training, rest, recover, sizes } = await trainingOf('openTuning', file, options);
   let tuning: Tuning | undefined;

@@ -160,7 +160,8 @@ export function tokenizerOf(file: { readonly metadata: ReadonlyMap<string, unkno
   const m = new Metadata(file.metadata);
   if (!Object.hasOwn(kinds, name)) throw unsupported(`${prefix}model is ${quoted(name)}: ${Object.keys(kinds).join(', ')} are known`);
   const { begins, ends, tokens = m.tokens, ...kind } = kinds[name]!(m), added = m.added().map((one) => ({ ...one, content: tokens[one.id]! }));
-  const first = m.role(name === 'bert' ? 'cls' : 'bos'), last = m.role(name === 'bert' ? 'seperator' : 'eos');
+  // BERT's have names of their own in older files.
+  const of = (own: string, other: string) => (name === 'bert' ? m.role(own) : undefined) ?? m.role(other), first = of('cls', 'bos'), last = of('seperator', 'eos');
   return new Vocabulary({
     normalizer: undefined, splitters: [], byteLevel: false, ...kind, tokens, added, bos: first, eos: [...endKeys.flatMap((key) => m.role(key) ?? []), ...usualTokens(added).eos],
     template: { before: first !== undefined && m.flag('add_bos_token', !!begins) ? [first] : [], after: last !== undefined && m.flag('add_eos_token', !!ends) ? [last] : [] },
