@@ -1,0 +1,168 @@
+package cpu_test
+
+import (
+	"fmt"
+	"math"
+	"testing"
+
+	"github.com/rlx-go/rlx/internal/codegen/jit"
+	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/cpu"
+)
+
+// dividedShapes have few results over many points: channels of images, where a rest of the positions remains or not, a
+// whole array, and a few long rows.
+var dividedShapes = []struct {
+	dims, axes []int
+}{
+	{[]int{25088, 24}, []int{0}},
+	{[]int{25087, 10}, []int{0}}, // a prime number
+	{[]int{8, 28, 31, 60}, []int{0, 1, 2}},
+	{[]int{8, 60, 784}, []int{0, 2}},
+	{[]int{300000}, []int{0}},
+	{[]int{3, 100003}, []int{1}},
+	{[]int{131, 3, 20, 41}, []int{0, 3}},
+}
+
+// normalised subtracts the mean and divides by the square root of the variance, so that there are two reductions in turn and a
+// map over all points.
+func normalised(b *ir.Builder, x ir.Value, axes ...int) ir.Value {
+	mean := ops.KeepDims(b, ops.Mean, x, axes...)
+	d := ops.Sub(b, x, mean)
+	return ops.Mul(b, d, ops.Rsqrt(b, ops.KeepDims(b, ops.Mean, ops.Square(b, d), axes...)))
+}
+
+// TestDividedReductions compares reductions that workers share with sums in f64.
+func TestDividedReductions(t *testing.T) {
+	for _, c := range dividedShapes {
+		for _, dtype := range []ir.DType{ir.F32, ir.F64} {
+			t.Run(fmt.Sprint(dtype, c.dims), func(t *testing.T) {
+				g := build(t, func(b *ir.Builder) {
+					x := b.Input("x", dtype, ir.Dims(c.dims...)...)
+					b.Output("y", normalised(b, x, c.axes...))
+					b.Output("sum", ops.ReduceSum(b, x, c.axes...))
+					b.Output("most", ops.ReduceMax(b, x, c.axes...))
+				})
+				x, place, count := dividedInput(c.dims, c.axes)
+				sum, square, most := make([]float64, count), make([]float64, count), make([]float64, count)
+				for i, v := range x {
+					sum[place[i]] += v
+					most[place[i]] = max(most[place[i]], v)
+				}
+				n := float64(len(x) / count)
+				for i, v := range x {
+					square[place[i]] += (v - sum[place[i]]/n) * (v - sum[place[i]]/n)
+				}
+				got := runDivided(t, g, dtype, x, c.dims)
+				for i, v := range x {
+					want := (v - sum[place[i]]/n) / math.Sqrt(square[place[i]]/n)
+					if d := math.Abs(got["y"][i] - want); d > 2e-6 {
+						t.Fatalf("normalised %d is %g, want %g", i, got["y"][i], want)
+					}
+				}
+				for i := range sum {
+					if math.Abs(got["sum"][i]-sum[i]) > 1e-6*math.Abs(sum[i]) || got["most"][i] != most[i] {
+						t.Fatalf("result %d is %g and %g, want %g and %g", i, got["sum"][i], got["most"][i], sum[i], most[i])
+					}
+				}
+			})
+		}
+	}
+}
+
+// dividedInput returns numbers that f32 has, and the place of each among the results, of which there are count.
+func dividedInput(dims, axes []int) (x []float64, place []int, count int) {
+	n := 1
+	for _, d := range dims {
+		n *= d
+	}
+	x, place = make([]float64, n), make([]int, n)
+	for i := range x {
+		x[i] = float64((i*7919+i/512)%1013)/8 + 1
+		at, by := i, 1
+		count = 1
+		for k := len(dims) - 1; k >= 0; k-- {
+			reduced := false
+			for _, a := range axes {
+				reduced = reduced || a == k
+			}
+			if !reduced {
+				place[i] += at % dims[k] * by
+				by *= dims[k]
+			}
+			at /= dims[k]
+		}
+		count = by
+	}
+	return x, place, count
+}
+
+// runDivided returns the outputs of a graph.
+func runDivided(t *testing.T, g *ir.Graph, dtype ir.DType, x []float64, dims []int) map[string][]float64 {
+	t.Helper()
+	in := native.Zeros(dtype, dims...)
+	if dtype == ir.F64 {
+		in = native.Float64s(x, dims...)
+	} else {
+		short := make([]float32, len(x))
+		for i, v := range x {
+			short[i] = float32(v)
+		}
+		in = native.Float32s(short, dims...)
+	}
+	p, out := compileGraphs(t, ir.Entry{Name: "run", Graph: g}), map[string]native.Tensor{}
+	for _, s := range p.Slots("run") {
+		if s.Role == native.Output {
+			out[s.Name] = native.Zeros(s.DType, s.Dims...)
+		}
+	}
+	runBound(t, bind(t, p, "run", map[string]native.Tensor{"x": in}, out))
+	got := map[string][]float64{}
+	for name, y := range out {
+		if dtype == ir.F64 {
+			got[name], _ = y.Float64s()
+			continue
+		}
+		list, _ := y.Float32s()
+		for _, v := range list {
+			got[name] = append(got[name], float64(v))
+		}
+	}
+	return got
+}
+
+// TestReductionsAreShared checks that all nests of some work have chunks for several workers.
+func TestReductionsAreShared(t *testing.T) {
+	if !jit.Available() {
+		t.Skip("without kernels reductions are not divided")
+	}
+	for _, c := range dividedShapes {
+		g := build(t, func(b *ir.Builder) {
+			x := b.Input("x", ir.F32, ir.Dims(c.dims...)...)
+			b.Output("y", normalised(b, x, c.axes...))
+		})
+		work, chunks, err := cpu.NestChunks(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, w := range work {
+			if w > 60e3 && chunks[i] < 2 {
+				t.Errorf("%v: a nest of %g µs has a single chunk", c.dims, w/1000)
+			}
+		}
+	}
+}
+
+// TestProductsAreShared checks that workers have about as much of products with few results, as the gradients of filters
+// are.
+func TestProductsAreShared(t *testing.T) {
+	for _, c := range [][4]int{{3, 80, 20, 25088}, {1, 24, 240, 25088}, {1, 256, 256, 6272}, {3, 20, 80, 6272}, {3, 25088, 20, 80}, {1, 27, 24, 25088}, {1, 64, 64, 100352}} {
+		for _, workers := range []int{2, 4, 8, 16} {
+			if chunks, excess := cpu.DividedProduct(c[0], c[1], c[2], c[3], workers); excess > 0.25 {
+				t.Errorf("%v on %d workers: %d chunks, one has %.0f %% more than the mean", c, workers, chunks, 100*excess)
+			}
+		}
+	}
+}
