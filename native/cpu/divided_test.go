@@ -102,30 +102,15 @@ func dividedInput(dims, axes []int) (x []float64, place []int, count int) {
 // runDivided returns the outputs of a graph.
 func runDivided(t *testing.T, g *ir.Graph, dtype ir.DType, x []float64, dims []int) map[string][]float64 {
 	t.Helper()
-	in := native.Zeros(dtype, dims...)
+	e := ir.Entry{Name: "run", Graph: g}
 	if dtype == ir.F64 {
-		in = native.Float64s(x, dims...)
-	} else {
-		short := make([]float32, len(x))
-		for i, v := range x {
-			short[i] = float32(v)
-		}
-		in = native.Float32s(short, dims...)
+		return outputsOf[float64](t, e, native.Float64s(x, dims...))
 	}
-	p, out := compileGraphs(t, ir.Entry{Name: "run", Graph: g}), map[string]native.Tensor{}
-	for _, s := range p.Slots("run") {
-		if s.Role == native.Output {
-			out[s.Name] = native.Zeros(s.DType, s.Dims...)
-		}
+	short, got := make([]float32, len(x)), map[string][]float64{}
+	for i, v := range x {
+		short[i] = float32(v)
 	}
-	runBound(t, bind(t, p, "run", map[string]native.Tensor{"x": in}, out))
-	got := map[string][]float64{}
-	for name, y := range out {
-		if dtype == ir.F64 {
-			got[name], _ = y.Float64s()
-			continue
-		}
-		list, _ := y.Float32s()
+	for name, list := range outputsOf[float32](t, e, native.Float32s(short, dims...)) {
 		for _, v := range list {
 			got[name] = append(got[name], float64(v))
 		}
