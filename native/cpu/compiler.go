@@ -239,8 +239,11 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 
 // emit emits the steps of code, of its division among workers if it has one.
 func (p *nestArrays) emit(name string, code *fusion.Code, outer, inner []int) error {
-	if d := p.divisionOf(name, code, outer, inner); d != nil {
-		return d.emit()
+	if len(code.Stages) > 0 && product(outer)*product(inner) >= minDividedPoints {
+		outer, inner = split(code, &code.Outer, outer), split(code, &code.Inner, inner)
+		if d := p.divisionOf(name, code, outer, inner); d != nil {
+			return d.emit()
+		}
 	}
 	return p.emitWhole(name, code, outer, inner)
 }

@@ -37,7 +37,7 @@ type division struct {
 // share.
 func (p *nestArrays) divisionOf(name string, code *fusion.Code, outer, inner []int) *division {
 	points, rows := product(outer)*product(inner), product(inner)
-	if !jit.Available() || len(inner) == 0 || points < minDividedPoints || !p.dividable(code) {
+	if !jit.Available() || len(inner) == 0 || !p.dividable(code) {
 		return nil
 	}
 	units, lanes := outsideLanes(code, outer)

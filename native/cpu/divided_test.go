@@ -3,6 +3,7 @@ package cpu_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/codegen/jit"
@@ -118,24 +119,49 @@ func runDivided(t *testing.T, g *ir.Graph, dtype ir.DType, x []float64, dims []i
 	return got
 }
 
-// TestReductionsAreShared checks that all nests of some work have chunks for several workers.
 func TestReductionsAreShared(t *testing.T) {
-	if !jit.Available() {
-		t.Skip("without kernels reductions are not divided")
-	}
 	for _, c := range dividedShapes {
-		g := build(t, func(b *ir.Builder) {
+		checkShared(t, fmt.Sprint(c.dims), build(t, func(b *ir.Builder) {
 			x := b.Input("x", ir.F32, ir.Dims(c.dims...)...)
 			b.Output("y", normalised(b, x, c.axes...))
-		})
-		work, chunks, err := cpu.NestChunks(g)
-		if err != nil {
-			t.Fatal(err)
+		}))
+	}
+}
+
+// TestSumsOfShuffledChannelsAreDivided adds products of channels with those of a shuffle, whose places are quotients and remainders.
+func TestSumsOfShuffledChannelsAreDivided(t *testing.T) {
+	const n, groups, width = 12544, 3, 20
+	g := build(t, func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(n, groups*width)...)
+		y := ops.Transpose(b, ops.Reshape(b, x, ir.Dims(n, groups, width)...), 0, 2, 1)
+		b.Output("sum", ops.ReduceSum(b, ops.Mul(b, x, ops.Reshape(b, y, ir.Dims(n, groups*width)...)), 0))
+	})
+	x, want := make([]float32, n*groups*width), make([]float32, groups*width)
+	for i := range x {
+		x[i] = float32(i*7919%5 - i*31%3)
+	}
+	for i := range n {
+		row := x[i*groups*width:][:groups*width]
+		for c := range row {
+			want[c] += row[c] * row[c%groups*width+c/groups]
 		}
-		for i, w := range work {
-			if w > 60e3 && chunks[i] < 2 {
-				t.Errorf("%v: a nest of %g µs has a single chunk", c.dims, w/1000)
-			}
+	}
+	if got := outputsOf[float32](t, ir.Entry{Name: "run", Graph: g}, native.Float32s(x, n, groups*width))["sum"]; !slices.Equal(got, want) {
+		t.Errorf("sums %v, want %v", got, want)
+	}
+	checkShared(t, "shuffled channels", g)
+}
+
+// checkShared checks that all nests of some work have chunks for several workers.
+func checkShared(t *testing.T, name string, g *ir.Graph) {
+	t.Helper()
+	work, chunks, err := cpu.NestChunks(g)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, w := range work {
+		if w > 60e3 && chunks[i] < 2 && jit.Available() {
+			t.Errorf("%s: a nest of %g µs has a single chunk", name, w/1000)
 		}
 	}
 }
