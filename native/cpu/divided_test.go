@@ -152,7 +152,7 @@ func TestSumsOfShuffledChannelsAreDivided(t *testing.T) {
 	checkShared(t, "shuffled channels", g)
 }
 
-// checkShared checks that all nests of some work have chunks for several workers.
+// checkShared checks that all nests of some work have chunks for four workers.
 func checkShared(t *testing.T, name string, g *ir.Graph) {
 	t.Helper()
 	work, chunks, err := cpu.NestChunks(g)
@@ -160,8 +160,8 @@ func checkShared(t *testing.T, name string, g *ir.Graph) {
 		t.Fatal(err)
 	}
 	for i, w := range work {
-		if w > 60e3 && chunks[i] < 2 && jit.Available() {
-			t.Errorf("%s: a nest of %g µs has a single chunk", name, w/1000)
+		if chunks[i] < min(4, int(w/40e3)) && jit.Available() {
+			t.Errorf("%s: a nest of %g µs has %d chunks", name, w/1000, chunks[i])
 		}
 	}
 }
