@@ -73,6 +73,25 @@ func TestDividedReductions(t *testing.T) {
 	}
 }
 
+// TestDividedArgMax finds the first of equal maxima, which are in several parts.
+func TestDividedArgMax(t *testing.T) {
+	const n, width, first = 200_000, 3, 71_234
+	x := make([]float32, n*width)
+	for i := first; i < n; i += 997 {
+		for c := range width {
+			x[(i-c)*width+c] = 5
+		}
+	}
+	g := build(t, func(b *ir.Builder) {
+		y := b.Input("x", ir.F32, ir.Dims(n, width)...)
+		b.Output("at", ops.Convert(b, ops.ArgMax(b, y, 0), ir.F32))
+	})
+	got := outputsOf[float32](t, ir.Entry{Name: "run", Graph: g}, native.Float32s(x, n, width))["at"]
+	if want := []float32{first, first - 1, first - 2}; !slices.Equal(got, want) {
+		t.Errorf("the maxima are at %v, want %v", got, want)
+	}
+}
+
 // dividedInput returns numbers that f32 has, and the place of each among the results, of which there are count.
 func dividedInput(dims, axes []int) (x []float64, place []int, count int) {
 	n := 1
