@@ -211,6 +211,9 @@ func packPieces[T Float](s *Space[T], to []T, from Matrix[T], k, n, width int) b
 // ReadsGathered reports whether left factors with tables are read in place.
 func ReadsGathered() bool { return kernelsOf[float32]().wide[0].code[gathered] != nil }
 
+// ReadsTabled reports whether right factors with tables can be read in place.
+func ReadsTabled() bool { return kernelsOf[float32]().wide[0].code[tabled] != nil }
+
 // Runs returns the number of contiguous runs of offsets.
 func Runs(at []int32) int {
 	count := 1

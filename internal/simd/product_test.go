@@ -127,7 +127,7 @@ func TestAccumulateAddsToProducts(t *testing.T) {
 // TestLongProductsAreExactOnIntegers has products that are split along k, with more rows or
 // columns than a block.
 func TestLongProductsAreExactOnIntegers(t *testing.T) {
-	const k = maxChain*maxStep + 100
+	const k = 4*minChain*maxStep + 100
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, size := range [][2]int{{2, blockN + 9}, {keptM + 5, 3}} {
 		m, n := size[0], size[1]
@@ -178,6 +178,43 @@ func TestPartsOfProductsAreTheSame(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestPartsAlongTheSum checks that a long product has the same bits as the sum of its parts along k, by which workers share it.
+func TestPartsAlongTheSum(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		const m, n, k = 13, 37, 2*minChain*maxStep + 77
+		r := rand.New(rand.NewPCG(5, 6))
+		random := func(n int) []float32 {
+			x := make([]float32, n)
+			for i := range x {
+				x[i] = r.Float32() - 0.5
+			}
+			return x
+		}
+		z := Size{m, n, k}
+		a, b := Matrix[float32]{Data: random(m * k), Row: 1, Col: m}, Matrix[float32]{Data: random(k * n), Row: n, Col: 1}
+		whole, sum, part := make([]float32, m*n), make([]float32, m*n), make([]float32, m*n)
+		var s Space[float32]
+		s.Grow(z)
+		Product(&s, z, a, b, whole, n)
+		for i := range Parts(k) {
+			ProductPart(&s, z, i, a, b, part, n)
+			if i == 0 {
+				copy(sum, part)
+			} else {
+				AddTo(sum, part)
+			}
+		}
+		if Parts(k) < 2 || !slices.Equal(sum, whole) {
+			t.Errorf("the sum of %d parts differs from the product", Parts(k))
+		}
+	})
+	for k := range 1 << 17 {
+		if parts := Parts(k); parts < 1 || parts > maxParts || k > 0 && (parts-1)*partLen(k) >= k {
+			t.Fatalf("%d terms have %d parts of %d", k, parts, partLen(k))
+		}
+	}
 }
 
 func TestDots(t *testing.T) {

@@ -6,7 +6,8 @@
 // the other on all cores:
 //
 //   - maps, reductions and scans become a [nest]: code over lanes, in blocks, parts of
-//     which package jit compiles to kernels (builder.go, nest.go, fuse.go, machine.go);
+//     which package jit compiles to kernels (builder.go, nest.go, fuse.go, machine.go), and
+//     reductions of few results over many points several of them (divided.go);
 //   - complex numbers become arrays of their parts (complex.go), and whole arrays of bytes words
 //     of four (bytes.go), before code over them is made;
 //   - contractions become matrix products of package simd, whose factors are read in place

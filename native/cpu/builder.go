@@ -15,6 +15,10 @@ import (
 func makeNest(name string, c *fusion.Code, outer, inner []int, buffers map[int]*buffer) (*nest, error) {
 	var tries []blocking
 	for _, w := range blockWidths(outer) {
+		// Calls for long sums cost little, and lanes of several rows are gathered: two vectors of a row are enough.
+		if w > 1 && product(inner) > 2*maxWindow && product(outer[len(outer)-w+1:]) >= 2*jit.Width() {
+			break
+		}
 		tries = append(tries, blocking{false, w})
 	}
 	if len(inner) > 0 {

@@ -227,26 +227,46 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 		if len(code.Stages) > 0 {
 			outer, inner = coalesce(code, outer, orderInner(code, inner))
 		}
-		if inner, err = arrays.stageReduction(name, code, outer, inner); err != nil {
+		if err := arrays.emit(name, code, outer, inner); err != nil {
 			return err
-		}
-		results, err := arrays.transposeRows(name, code, outer, inner)
-		if err != nil {
-			return err
-		}
-		for _, x := range separate(code, c.buffers) {
-			if err := makeSteps(c, name, x, slices.Clone(outer), inner); err != nil {
-				return err
-			}
-		}
-		for _, x := range results {
-			if err := makeSteps(c, name, x, slices.Concat(outer, inner), nil); err != nil {
-				return err
-			}
 		}
 	}
 	for _, s := range pairs {
 		c.add(s)
+	}
+	return nil
+}
+
+// emit emits the steps of code, of its division among workers if it has one.
+func (p *nestArrays) emit(name string, code *fusion.Code, outer, inner []int) error {
+	if len(code.Stages) > 0 && product(outer)*product(inner) >= minDividedPoints {
+		outer, inner = split(code, &code.Outer, outer), split(code, &code.Inner, inner)
+		if d := p.divisionOf(name, code, outer, inner); d != nil {
+			return d.emit()
+		}
+	}
+	return p.emitWhole(name, code, outer, inner)
+}
+
+// emitWhole emits the steps of code that is not divided: of its stages, copies and transposes.
+func (p *nestArrays) emitWhole(name string, code *fusion.Code, outer, inner []int) error {
+	inner, err := p.stageReduction(name, code, outer, inner)
+	if err != nil {
+		return err
+	}
+	results, err := p.transposeRows(name, code, outer, inner)
+	if err != nil {
+		return err
+	}
+	for _, x := range separate(code, p.c.buffers) {
+		if err := makeSteps(p.c, name, x, slices.Clone(outer), inner); err != nil {
+			return err
+		}
+	}
+	for _, x := range results {
+		if err := makeSteps(p.c, name, x, slices.Concat(outer, inner), nil); err != nil {
+			return err
+		}
 	}
 	return nil
 }

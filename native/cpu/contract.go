@@ -218,7 +218,7 @@ func (c *compiler) addProduct(x *matrixProduct) {
 		c.add(&tinyStep{x})
 		return
 	}
-	p := newProduct(x)
+	p := newProduct(c, x)
 	own := x.b.buf == c.buffers[packedB] // has no other reader
 	if last := len(c.steps) - 1; last >= 0 && own && p.fuseWindows(c.steps[last]) {
 		c.steps = c.steps[:last]
@@ -521,7 +521,21 @@ func stepIn(offset affine, at ir.Index) int {
 // the windows of all images. The transposed result is copied once more, so that sums must be
 // longer than it is wide.
 func (x *matrixProduct) prefersTransposed() bool {
+	if x.n < x.m && x.n <= fewColumns && x.sumsRows() {
+		return x.k >= 4*x.m
+	}
 	return x.b.colAt != nil && simd.ReadsGathered() && !x.b.hasLongRuns() && x.m <= x.n && x.k >= 4*x.n
+}
+
+// fewColumns is the maximum number of columns for which products of transposed matrices take their own transposed factors: a
+// tile has at most as many rows, and those of the other factor are read in place.
+const fewColumns = 48
+
+// sumsRows reports whether both factors have contiguous elements across the summed axis, as in the gradient of a layer's
+// weights, or of those of a convolution over long rows.
+func (x *matrixProduct) sumsRows() bool {
+	t := x.a.transposed()
+	return x.b.rowAt == nil && x.b.col == 1 && (t.colAt == nil && t.col == 1 || t.colAt != nil && simd.ReadsTabled() && t.hasLongRuns())
 }
 
 // hasLongRuns reports whether the columns of a matrix with tables form contiguous runs long

@@ -126,7 +126,29 @@ func (x *factorAxes) table(sum affine, buf *buffer) matrix {
 			table[i] -= lowest
 		}
 	}
-	return m
+	return m.straightened()
+}
+
+// straightened returns a matrix by strides in place of tables, where those suffice.
+func (m matrix) straightened() matrix {
+	step := func(table []int32) (int, bool) {
+		if len(table) < 2 {
+			return 0, true
+		}
+		for i := 2; i < len(table); i++ {
+			if table[i]-table[i-1] != table[1]-table[0] {
+				return 0, false
+			}
+		}
+		return int(table[1] - table[0]), true
+	}
+	row, rowsFit := step(m.rowAt)
+	col, colsFit := step(m.colAt)
+	straight := matrix{buf: m.buf, base: m.base, batch: m.batch, row: row, col: col}
+	if !rowsFit || !colsFit || row < 0 || col < 0 || !straight.fitStrides(len(m.rowAt), len(m.colAt)) {
+		return m
+	}
+	return straight
 }
 
 // offsets returns the dot product of coordinates and coefficients for every point in row-major

@@ -65,3 +65,32 @@ func SharedBlocks(rows, row int, cost float64, workers int) (block, blocks int) 
 	n.shareBlocks(workers)
 	return n.outer.block, n.outer.blocks()
 }
+
+// NestChunks returns the nanoseconds that each nest of a graph is estimated to take, and the number of chunks that workers share.
+func NestChunks(g *ir.Graph) (work []float64, chunks []int, err error) {
+	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
+	if err != nil {
+		return nil, nil, err
+	}
+	p, err := compile(context.Background(), Backend().(backend), m, native.Budget{Bytes: math.MaxInt64}, nil, nil)
+	if err != nil {
+		return nil, nil, err
+	}
+	for _, s := range p.entries[0].steps {
+		if s, ok := s.(*nestStep); ok {
+			work, chunks = append(work, s.n.work()), append(chunks, s.chunks)
+		}
+	}
+	return work, chunks, nil
+}
+
+// DividedProduct returns the chunks of a batch of products of a size for a number of workers: their number, and by how much
+// the worker with most chunks has more than the mean.
+func DividedProduct(count, m, n, k, workers int) (chunks int, excess float64) {
+	x := &matrixProduct{count: count, m: m, n: n, k: k}
+	x.cost = x.estimate()
+	p := &productStep{matrixProduct: x}
+	p.divide(workers)
+	chunks = p.chunks()
+	return chunks, float64((chunks+workers-1)/workers*workers)/float64(chunks) - 1
+}

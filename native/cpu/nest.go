@@ -195,7 +195,7 @@ func newNestStep(n *nest, env *environment, shared bool) *nestStep {
 	n.shareBlocks(workers())
 	s := &nestStep{n: n, env: env}
 	units := n.units()
-	chunks := min(units, int(n.cost/chunkCost), 8*workers())
+	chunks := min(units, int(n.work()/chunkCost), 8*workers())
 	s.chunk = units
 	if chunks > 1 {
 		s.chunk = (units + chunks - 1) / chunks
@@ -213,11 +213,26 @@ func newNestStep(n *nest, env *environment, shared bool) *nestStep {
 	return s
 }
 
+// farRate is the number of bytes per nanosecond that a core reads or writes in memory.
+const farRate = 25
+
+// work returns the nanoseconds of one worker, whose memory may take longer than its code.
+func (n *nest) work() float64 {
+	bytes, points := 0, n.outer.points()*n.inner.points()
+	for _, b := range n.buffers() {
+		bytes += min(b.elems, points) * b.dtype.Size()
+	}
+	if bytes < nearBytes {
+		return n.cost
+	}
+	return max(n.cost, float64(bytes)/farRate)
+}
+
 // shareBlocks makes the blocks of a reduction shorter where they are fewer than the workers, as in sums over all positions of
 // some channels: of whole vectors, and the last one of no less than one. Lanes are independent, so that results stay.
 func (n *nest) shareBlocks(workers int) {
 	s, width := &n.outer, jit.Width()
-	wanted := min(int(n.cost/chunkCost), workers)
+	wanted := min(int(n.work()/chunkCost), workers)
 	loops := slices.ContainsFunc(n.phases, func(p *phase) bool { return p.loop })
 	if n.wideInner || len(n.rowKernel) > 0 || !loops || s.points() == 0 || n.units() >= wanted {
 		return

@@ -192,7 +192,7 @@ func buffersOf(s step) (list []*buffer) {
 		}
 		return list
 	case *productStep:
-		return s.buffers()
+		return append(s.buffers(), s.rest)
 	case *tinyStep:
 		return s.buffers()
 	case *stencilStep:

@@ -22,7 +22,7 @@ type scatterStep struct {
 	// combine has the function of each worker that combines the update at one element offset into
 	// the row at another.
 	combine []func(row, update int)
-	addOne  func(rows []int32, first, end int) // adds all updates of rows of one number; nil for other rows
+	short   func(rows []int32, first, end int) // combines all updates of rows of one number or a few; nil for other rows
 	code    *jit.Code                          // combines vectors of a row; nil where there are none
 	rows    int                                // of the result
 	chunk   int                                // rows of a chunk
@@ -42,7 +42,7 @@ func newScatter(c *compiler, s *scatterStep) *scatterStep {
 		chunks = min(workers(), s.rows)
 	}
 	s.chunk = (s.rows + chunks - 1) / max(chunks, 1)
-	s.addOne = s.adderOfOnes()
+	s.short = s.ofShortRows()
 	for range workers() {
 		s.combine = append(s.combine, s.combiner())
 	}
@@ -108,8 +108,8 @@ func (s *scatterStep) do(worker, chunk int) {
 		s.sum(rows, first, end, combine)
 		return
 	}
-	if s.addOne != nil {
-		s.addOne(rows, first, end)
+	if s.short != nil {
+		s.short(rows, first, end)
 		return
 	}
 	window := len(s.windowAt)
@@ -120,31 +120,80 @@ func (s *scatterStep) do(worker, chunk int) {
 	}
 }
 
-// adderOfOnes returns the function that adds updates of one number to rows [first, end), which are one after the
-// other; nil for any other scatter.
-func (s *scatterStep) adderOfOnes() func(rows []int32, first, end int) {
-	if s.x.Mode != ir.ScatterAdd || len(s.windowAt) != 1 || s.windowAt[0] != 0 || len(s.x.RowSteps) == 0 || s.x.RowSteps[len(s.x.RowSteps)-1] != 1 {
+// ofShortRows returns the function that combines updates with rows [first, end) of fewer numbers than a vector, which are one
+// after the other; nil for any other scatter.
+func (s *scatterStep) ofShortRows() func(rows []int32, first, end int) {
+	steps, dims, window := s.x.RowSteps, s.x.RowDims, len(s.windowAt)
+	if s.x.Mode == ir.ScatterSet || s.code != nil || !s.isContiguous() || len(steps) == 0 || steps[len(steps)-1] != window {
 		return nil
 	}
-	for k, step := range s.x.RowSteps[:len(s.x.RowSteps)-1] {
-		if step != s.x.RowSteps[k+1]*s.x.RowDims[k+1] {
+	for k, step := range steps[:len(steps)-1] {
+		if step != steps[k+1]*dims[k+1] {
 			return nil
 		}
 	}
 	switch s.out.dtype {
 	case ir.F32:
-		return addOnes[float32](s)
+		return shortRows[float32](s)
 	case ir.F64:
-		return addOnes[float64](s)
-	case ir.I32, ir.U32:
-		return addOnes[int32](s)
-	case ir.I64, ir.U64:
-		return addOnes[int64](s)
+		return shortRows[float64](s)
+	case ir.I32:
+		return shortRows[int32](s)
+	case ir.I64:
+		return shortRows[int64](s)
+	case ir.U32:
+		return shortRows[uint32](s)
+	case ir.U64:
+		return shortRows[uint64](s)
 	}
 	return nil
 }
 
-func addOnes[T number](s *scatterStep) func(rows []int32, first, end int) {
+// shortNumber is an element type of [shortRows].
+type shortNumber interface{ number | uint64 }
+
+// shortRows is [scatterStep.ofShortRows] of an element type.
+func shortRows[T shortNumber](s *scatterStep) func(rows []int32, first, end int) {
+	window := len(s.windowAt)
+	if s.x.Mode == ir.ScatterAdd && window == 1 {
+		return addOnes[T](s)
+	}
+	return func(rows []int32, first, end int) {
+		out, updates := view[T](s.out)[first*window:end*window], view[T](s.update)[:len(rows)*window]
+		for _, row := range rows {
+			update := updates[:window]
+			updates = updates[window:]
+			if row := uint(int(row) - first); row < uint(end-first) {
+				combineShort(s.x.Mode, out[int(row)*window:][:window], update)
+			}
+		}
+	}
+}
+
+// combineShort combines an update with a row, which is as long.
+func combineShort[T shortNumber](mode ir.ScatterMode, row, update []T) {
+	update = update[:len(row)]
+	switch mode {
+	case ir.ScatterMul:
+		for i, x := range update {
+			row[i] *= x
+		}
+	case ir.ScatterMin:
+		for i, x := range update {
+			row[i] = min(row[i], x)
+		}
+	case ir.ScatterMax:
+		for i, x := range update {
+			row[i] = max(row[i], x)
+		}
+	default:
+		for i, x := range update {
+			row[i] += x
+		}
+	}
+}
+
+func addOnes[T shortNumber](s *scatterStep) func(rows []int32, first, end int) {
 	return func(rows []int32, first, end int) {
 		out, updates := view[T](s.out)[first:end], view[T](s.update)[:len(rows)]
 		for i, row := range rows {

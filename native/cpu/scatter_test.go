@@ -3,6 +3,7 @@ package cpu_test
 import (
 	"fmt"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
@@ -70,6 +71,54 @@ func TestScatterOfRows(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// TestScatterOfShortRows combines rows of fewer numbers than a vector in all element types, at indices that are out of
+// bounds, too.
+func TestScatterOfShortRows(t *testing.T) {
+	const rows, updates = 30, 90
+	at := make([]int32, updates)
+	for i := range at {
+		at[i] = int32(i*7919%(rows+4) - 2)
+	}
+	for name, c := range map[string]struct {
+		combine func(b *ir.Builder, x, at, u ir.Value, a ops.ScatterAttrs) ir.Value
+		plain   func(x, u float32) float32
+	}{
+		"add": {ops.ScatterAdd, func(x, u float32) float32 { return x + u }},
+		"mul": {ops.ScatterMul, func(x, u float32) float32 { return x * u }},
+		"max": {ops.ScatterMax, func(x, u float32) float32 { return max(x, u) }},
+		"min": {ops.ScatterMin, func(x, u float32) float32 { return min(x, u) }},
+	} {
+		for _, d := range []ir.DType{ir.F32, ir.F64, ir.I32, ir.U32, ir.I64, ir.U64, ir.I16} {
+			for _, width := range []int{1, 2, 4, 7} {
+				x, u := make([]float32, rows*width), make([]float32, updates*width)
+				for i := range x {
+					x[i] = float32(i%3 + 1)
+				}
+				for i := range u {
+					u[i] = float32(i*31%4 + 1)
+				}
+				want := slices.Clone(x)
+				for i, row := range at {
+					for w := 0; w < width && row >= 0 && row < rows; w++ {
+						to := &want[int(row)*width+w]
+						*to = c.plain(*to, u[i*width+w])
+					}
+				}
+				got := outputs(t, graph(t, func(b *ir.Builder) {
+					x, u := b.Input("x", ir.F32, ir.Dims(rows, width)...), b.Input("u", ir.F32, ir.Dims(updates, width)...)
+					y := c.combine(b, ops.Convert(b, x, d), b.Input("at", ir.I32, ir.Dims(updates, 1)...), ops.Convert(b, u, d), ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}}})
+					b.Output("y", ops.Convert(b, y, ir.F32))
+				}), map[string]native.Tensor{"x": native.Float32s(x, rows, width), "u": native.Float32s(u, updates, width), "at": native.Int32s(at, updates, 1)})
+				for i, y := range got["y"] {
+					if float32(y) != want[i] {
+						t.Fatalf("%s of rows of %d %s: element %d is %g, want %g", name, width, d, i, y, want[i])
+					}
+				}
+			}
 		}
 	}
 }

@@ -92,7 +92,7 @@ func (p *nestArrays) widenReduction(name string, code *fusion.Code, outer, inner
 	parts := rows + min(rest, 1)
 	step := func(count int) scalar.Expr { return scalar.NewVar(along.Name, along.Type, 0, int64(count-1)) }
 	part := scalar.NewVar(along.Name+"p", along.Type, 0, int64(rows-1))
-	w := &widening{p: p, code: code, at: slices.Insert(slices.Clone(code.Outer), last, part), dims: slices.Insert(slices.Clone(outer), last, parts), axis: last}
+	w := &widening{p: p, code: code, at: slices.Insert(slices.Clone(code.Outer), last, part), dims: slices.Insert(slices.Clone(outer), last, parts), axis: last, inner: inner}
 	w.ids = p.partialArrays(code, product(w.dims))
 	sizes := slices.Clone(w.dims)
 	sizes[last] = rows
@@ -113,6 +113,9 @@ type widening struct {
 	at   []scalar.Expr // the coordinates of the arrays
 	dims []int
 	axis int // of the parts
+	// The sizes of the inner coordinates, and the one along which the parts are.
+	inner []int
+	along int
 }
 
 // place returns the place of a part in the arrays.
@@ -124,15 +127,16 @@ func (w *widening) place(part scalar.Expr) scalar.Expr {
 
 // emit emits the nest over outer coordinates that combines count rows, given by the inner coordinate, in a part.
 func (w *widening) emit(name string, outer []scalar.Expr, dims []int, count int, part, row scalar.Expr) error {
-	along := w.code.Inner[0]
-	x := partialReduction(name, w.code, outer, []scalar.Expr{scalar.NewVar(along.Name, along.Type, 0, int64(count-1))}, w.ids, w.place(part))
+	along, at, inner := w.code.Inner[w.along], slices.Clone(w.code.Inner), slices.Clone(w.inner)
+	at[w.along], inner[w.along] = scalar.NewVar(along.Name, along.Type, 0, int64(count-1)), count
+	x := partialReduction(name, w.code, outer, at, w.ids, w.place(part))
 	s := scalar.NewSimplifier()
 	for _, r := range x.Stages[0].Reductions {
 		for i, e := range r.Elements {
 			r.Elements[i] = s.Simplify(scalar.SubstituteVars(e, map[string]scalar.Expr{along.Name: row}))
 		}
 	}
-	return makeSteps(w.p.c, name, x, dims, []int{count})
+	return w.p.emitWhole(name, x, dims, inner)
 }
 
 // narrowRow returns the number of contiguous outer points that a reduction over the rows of an array has as its
@@ -240,21 +244,27 @@ func lanesLoad(code *fusion.Code) (best scalar.Expr, ok bool) {
 // coordinates, the longest first: points that memory has in order then are contiguous, in whichever order the axes
 // are.
 func orderInner(code *fusion.Code, inner []int) []int {
-	var best affine
-	for _, r := range code.Stages[0].Reductions {
-		for _, e := range r.Elements {
-			scalar.Walk(e, func(x scalar.Expr) {
-				if x.Op == scalar.OpLoad {
-					if sum := affineOf(x.Args[0]); len(sum.terms) > len(best.terms) {
-						best = sum
+	code.Inner, inner = slices.Clone(code.Inner), slices.Clone(inner)
+	orderByStride(widestLoad(code), code.Inner, inner)
+	return inner
+}
+
+// widestLoad returns the offset of a load of reductions' elements that depends on most coordinates.
+func widestLoad(code *fusion.Code) (best affine) {
+	for _, s := range code.Stages {
+		for _, r := range s.Reductions {
+			for _, e := range r.Elements {
+				scalar.Walk(e, func(x scalar.Expr) {
+					if x.Op == scalar.OpLoad {
+						if sum := affineOf(x.Args[0]); len(sum.terms) > len(best.terms) {
+							best = sum
+						}
 					}
-				}
-			})
+				})
+			}
 		}
 	}
-	code.Inner, inner = slices.Clone(code.Inner), slices.Clone(inner)
-	orderByStride(best, code.Inner, inner)
-	return inner
+	return best
 }
 
 // orderByStride sorts coordinates by their strides in an array, the longest first. Those of stride 0 stay first.
