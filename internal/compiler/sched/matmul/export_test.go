@@ -1,6 +1,7 @@
 package matmul
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
@@ -8,7 +9,9 @@ import (
 )
 
 // TileSchedules returns the schedules of all tiles with a split-K factor.
-func TileSchedules(parts int) []emit.Schedule { return schedulesOf(tiles, parts) }
+func TileSchedules(parts int) []emit.Schedule {
+	return schedulesOf(append(slices.Clone(tiles), manyRows), parts)
+}
 
 // RegisterSchedules returns the schedules of tiles of registers: with 8×8 results of a thread, and 4×4.
 func RegisterSchedules(parts int) []emit.Schedule {
