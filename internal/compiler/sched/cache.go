@@ -172,8 +172,9 @@ type canonicalPart struct {
 // mapParts returns the parts of horizontally fused maps, each with the words that it reads.
 // Equal parts are lowered once.
 func (c *Cache) mapParts(g *fusion.Group, caps loop.Caps) []emit.Part {
-	var out []emit.Part
-	for _, g := range g.HorizontalParts() {
+	parts := g.HorizontalParts()
+	out := make([]emit.Part, 0, len(parts))
+	for _, g := range parts {
 		n := fusion.Product(g.Outer)
 		if n == 0 {
 			continue

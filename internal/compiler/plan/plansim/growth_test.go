@@ -15,7 +15,7 @@ import (
 )
 
 // maxMemory is how many bytes compiling allocates for a node, by the family of the graph.
-var maxMemory = map[string]int{"chain": 1100, "residual": 2100, "parameters": 2550, "inputs": 1350, "branches": 550}
+var maxMemory = map[string]int{"chain": 1100, "residual": 2100, "parameters": 2500, "inputs": 1350, "branches": 550}
 
 // mostOfKernels is how many bytes compiling a character GPT allocates, most of them for the
 // expressions in its kernels and their drafts.
