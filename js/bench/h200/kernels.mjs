@@ -1,10 +1,10 @@
 // Times the kernels of the families' training steps on this machine's GPU, over Dawn: a program for pack.mjs, or by
 // itself after `go run ./js/bench/plans -families -subgroups 32 build/families`:
 //
-//   RLX_PLANS=build/families RLX_DAWN_BACKEND=default RLX_FAMILIES=residual,vit node js/bench/h200/kernels.mjs
+//   RLX_PLANS=build/families RLX_DAWN_BACKEND=default RLX_JOBS=residual,vit node js/bench/h200/kernels.mjs
 //
 // For each family it prints the milliseconds of all dispatches in turn in one pass, the sum of their times alone, and
-// those that take more than a hundredth of the latter. RLX_FAMILIES are all by default.
+// those that take more than a hundredth of the latter. RLX_JOBS are all by default.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -13,7 +13,7 @@ import { openDawn } from '../../test/rig/dawn.mjs';
 import { dispatches, KernelTimer } from '../kernel-timer.mjs';
 
 const read = (name) => readFileSync(join(process.env.RLX_PLANS, name));
-const names = process.env.RLX_FAMILIES?.split(',') ?? JSON.parse(read('families.json'));
+const names = process.env.RLX_JOBS?.split(',') ?? JSON.parse(read('families.json'));
 
 async function timeFamily(name) {
   const plan = decodePlan(read(`family-${name}.rlxp`)), steps = [...dispatches(plan.entries.find((entry) => entry.name === 'step').steps)];

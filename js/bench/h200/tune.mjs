@@ -12,7 +12,7 @@ import { join } from 'node:path';
 import { openProgram } from '../../dist/runtime.js';
 import { openDawn } from '../../test/rig/dawn.mjs';
 
-const repeats = Number(process.env.RLX_REPEATS ?? 5);
+const repeats = 5;
 const hopeless = 2.5; // candidates slower than the fastest by this factor after two rounds are not timed again
 const unlikely = 8; // candidates whose estimate exceeds the best by this factor are not timed: 20 launches could take half a second each
 
