@@ -113,17 +113,22 @@ func MultipliesPairs() bool { return Has == AVX512 && hasPairs && kernelsPairs.g
 // kernelsFor returns the kernels for a product of n columns. Products that fill half a vector of AVX-512 use the
 // kernels of AVX2: processors execute twice as many of their instructions at once.
 func kernelsFor[T Float](s *Space[T], n int) *kernels[T] {
-	if s.Pairs {
-		return any(kernelsPairs.get()).(*kernels[T])
-	}
-	k := kernelsOf[T]()
-	if Has != AVX512 || 2*n > k.lanes {
+	k := s.kernels()
+	if s.Pairs || Has != AVX512 || 2*n > k.lanes {
 		return k
 	}
 	if unsafe.Sizeof(T(0)) == 8 {
 		return any(kernels64.at(AVX2)).(*kernels[T])
 	}
 	return any(kernels32.at(AVX2)).(*kernels[T])
+}
+
+// kernels returns the kernels for the elements that a space is for.
+func (s *Space[T]) kernels() *kernels[T] {
+	if s.Pairs {
+		return any(kernelsPairs.get()).(*kernels[T])
+	}
+	return kernelsOf[T]()
 }
 
 func newPairKernels(level Level) (*kernels[float32], error) {

@@ -202,7 +202,7 @@ func AddTo[T Float](sum, part []T) {
 
 // multiplySmall computes a product of one panel, whose factors are read in place; it returns false for others.
 func multiplySmall[T Float](s *Space[T], z Size, a, b *Matrix[T], c []T, cRow int) bool {
-	x := kernelsOf[T]()
+	x := s.kernels()
 	width := 2 * x.lanes
 	if z.N > width || z.M > x.wide[0].rows || b.Col != 1 || a.RowAt != nil || b.RowAt != nil || (z.K-1)*b.Row+width > len(b.Data) {
 		return false

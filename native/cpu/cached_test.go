@@ -58,6 +58,49 @@ func TestCachedAttentionOfFilledPositions(t *testing.T) {
 	}
 }
 
+// TestCachedAttentionAfterProductOfBF16 has queries that are a product in bf16, whose kernels attention in f32 must not use.
+func TestCachedAttentionAfterProductOfBF16(t *testing.T) {
+	const heads, queries, depth, room, in = 2, 8, 16, 40, 128
+	attrs := ops.CachedAttentionAttrs{Scale: 0.5}
+	x, w := native.Zeros(ir.BF16, heads*queries, in), native.Zeros(ir.BF16, in, depth)
+	for i := range heads * queries * in { // 1 is 0x3f80
+		if i%3 == 0 {
+			x.Data[2*i], x.Data[2*i+1] = 0x80, 0x3f
+		}
+	}
+	for i := range in * depth { // 1/64 is 0x3c80
+		if i*31%7 > 3 {
+			w.Data[2*i], w.Data[2*i+1] = 0x80, 0x3c
+		}
+	}
+	k, v, q := random(heads*room*depth), random(heads*room*depth), make([]float32, heads*queries*depth)
+	for i := range q {
+		for l := range in {
+			if (i/depth*in+l)%3 == 0 && (l*depth+i%depth)*31%7 > 3 {
+				q[i] += 1. / 64
+			}
+		}
+	}
+	everyLevel(t, func(t *testing.T) {
+		got := outputs(t, graph(t, func(b *ir.Builder) {
+			input := func(name string, dims ...int) ir.Value { return b.Input(name, ir.F32, ir.Dims(dims...)...) }
+			x, w := b.Input("x", ir.BF16, ir.Dims(heads*queries, in)...), b.Input("w", ir.BF16, ir.Dims(in, depth)...)
+			q := ops.MatMul(b, ops.Convert(b, x, ir.F32), ops.Convert(b, w, ir.F32))
+			cache := ops.KVCache{K: input("k", heads, room, depth), V: input("v", heads, room, depth), Past: b.Input("past", ir.I32)}
+			b.Output("y", ops.CachedAttention(b, ops.Reshape(b, q, ir.Dims(heads, queries, depth)...), cache, attrs))
+		}), map[string]native.Tensor{
+			"x": x, "w": w, "k": native.Float32s(k, heads, room, depth), "v": native.Float32s(v, heads, room, depth), "past": native.Int32(room - queries),
+		})["y"]
+		for row := range heads * queries {
+			h := row / queries
+			want := attended(attrs, room-queries+row%queries, q[row*depth:][:depth], k[h*room*depth:], v[h*room*depth:], depth)
+			for f := range depth {
+				near(t, "attention", row*depth+f, got[row*depth+f], want[f], 1e-5)
+			}
+		}
+	})
+}
+
 // TestCachedAttentionKeepsNaNBeforeMinusInfinity has scores of NaN and -Inf.
 func TestCachedAttentionKeepsNaNBeforeMinusInfinity(t *testing.T) {
 	got := outputs(t, graph(t, func(b *ir.Builder) {

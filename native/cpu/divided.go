@@ -10,14 +10,13 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// The bounds of a reduction that is divided among workers: the number of points, that of those of a part, the number of
-// parts, the inner points of a part, and the rows along the lanes of which there are enough without.
+// The bounds of a reduction that is divided among workers.
 const (
-	minDividedPoints = 1 << 17
-	minPartPoints    = 1 << 15
-	maxDivision      = 64
-	minPartRows      = 16
-	maxDividedRows   = 8
+	minDividedPoints = 1 << 17 // all points
+	minPartPoints    = 1 << 15 // points of a part
+	maxDivision      = 64      // parts of all blocks of results
+	minPartRows      = 16      // inner points of a part where the lanes are outer ones
+	maxDividedRows   = 8       // results where the lanes are inner points: more are enough for the workers without parts
 )
 
 // division is a reduction of few results over many points, as of a channel over all positions, in parts along an inner
@@ -64,20 +63,21 @@ func (p *nestArrays) divisionOf(name string, code *fusion.Code, outer, inner []i
 	return d
 }
 
-// dividable reports whether stages can run one after the other for all outer points: kernels can have their accumulators, and
-// no array that is stored is loaded, too.
+// dividable reports whether code reduces, its stages can run one after the other for all outer points, as kernels can have their
+// values, and it loads no array that it stores.
 func (p *nestArrays) dividable(code *fusion.Code) bool {
-	reduces, numbers := false, true
-	kept := func(t ir.DType) bool { return isWord(t) || t == ir.F64 }
-	isOther := func(x scalar.Local) bool { return !kept(x.Var.Type) }
+	reduces := false
+	isOther := func(t ir.DType) bool { return !isWord(t) && t != ir.F64 }
+	isOtherLocal := func(x scalar.Local) bool { return isOther(x.Var.Type) }
 	for _, s := range code.Stages {
+		if s.Contraction != nil || slices.ContainsFunc(s.Lets, isOtherLocal) {
+			return false
+		}
 		for _, r := range s.Reductions {
 			reduces = true
-			numbers = numbers && !slices.ContainsFunc(r.Accumulators, func(a ir.Accumulator) bool { return !kept(a.DType) }) &&
-				!slices.ContainsFunc(r.Results, isOther)
-		}
-		if s.Contraction != nil || slices.ContainsFunc(s.Lets, isOther) {
-			return false
+			if slices.ContainsFunc(r.Results, isOtherLocal) || slices.ContainsFunc(r.Accumulators, func(a ir.Accumulator) bool { return isOther(a.DType) }) {
+				return false
+			}
 		}
 	}
 	stored := map[*buffer]bool{}
@@ -88,7 +88,7 @@ func (p *nestArrays) dividable(code *fusion.Code) bool {
 	walkValues(code, func(x scalar.Expr) {
 		apart = apart && !isCheck(x) && (x.Op != scalar.OpLoad || !stored[p.c.buffers[x.Ref]])
 	})
-	return reduces && numbers && apart
+	return reduces && apart
 }
 
 // outsideLanes returns the number of blocks of outer points, and whether the lanes are outer points rather than inner ones, as

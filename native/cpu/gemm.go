@@ -8,6 +8,8 @@ import (
 type spaces struct {
 	f32 []simd.Space[float32]
 	f64 []simd.Space[float64]
+	// pairs is f32 for products of pairs of bf16.
+	pairs []simd.Space[float32]
 	// unpacked has rows of packed weights as numbers.
 	unpacked [][]float32
 }
@@ -15,11 +17,16 @@ type spaces struct {
 // grow makes room for a product.
 func (s *spaces) grow(x *matrixProduct) {
 	s.begin()
+	z := simd.Size{M: x.m, N: x.n, K: x.k}
 	for i := range s.f32 {
-		if x.double {
-			s.f64[i].Grow(simd.Size{M: x.m, N: x.n, K: x.k})
-		} else {
-			s.f32[i].Grow(simd.Size{M: x.m, N: x.n, K: x.k})
+		switch {
+		case x.double:
+			s.f64[i].Grow(z)
+		case x.pairs:
+			s.pairs[i].Pairs = true
+			s.pairs[i].Grow(z)
+		default:
+			s.f32[i].Grow(z)
 		}
 	}
 }
@@ -27,6 +34,7 @@ func (s *spaces) grow(x *matrixProduct) {
 func (s *spaces) begin() {
 	if s.f32 == nil {
 		s.f32, s.f64 = make([]simd.Space[float32], workers()), make([]simd.Space[float64], workers())
+		s.pairs = make([]simd.Space[float32], workers())
 		s.unpacked = make([][]float32, workers())
 	}
 }
@@ -186,11 +194,14 @@ func (p *productStep) do(worker, chunk int) {
 		rows := p.windows.rows / p.count
 		p.windows.write(item*rows, (item+1)*rows, view[uint32](p.b.buf)[worker*p.b.batch[0]:])
 	}
-	if p.double {
-		piece(&p.env.spaces.f64[worker], p, item, right, i, j, part)
-		return
+	switch s := &p.env.spaces; {
+	case p.double:
+		piece(&s.f64[worker], p, item, right, i, j, part)
+	case p.pairs:
+		piece(&s.pairs[worker], p, item, right, i, j, part)
+	default:
+		piece(&s.f32[worker], p, item, right, i, j, part)
 	}
-	piece(&p.env.spaces.f32[worker], p, item, right, i, j, part)
 }
 
 // piece computes a part of the tile at (i, j) of a product, whose factors are those of batch items left
@@ -199,7 +210,6 @@ func piece[T simd.Float](s *simd.Space[T], p *productStep, left, right, i, j, pa
 	m, n := min(p.tileM, p.m-i), min(p.tileN, p.n-j)
 	a, b := operand[T](&p.a, p.batch, left, p.env), operand[T](&p.b, p.batch, right, p.env)
 	at := (left*p.m+i)*p.n + j
-	s.Pairs = p.pairs
 	switch {
 	case p.parts > 1:
 		c := view[T](p.c)[at:]

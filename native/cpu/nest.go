@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"math/bits"
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/codegen/jit"
@@ -229,7 +230,8 @@ func (n *nest) work() float64 {
 }
 
 // shareBlocks makes the blocks of a reduction shorter where they are fewer than the workers, as in sums over all positions of
-// some channels: of whole vectors, and the last one of no less than one. Lanes are independent, so that results stay.
+// some channels: of whole vectors, and the last one of no less than one. Lanes are independent, so that results stay. The length is
+// a power of two where kernels access runs, see [instr.runs].
 func (n *nest) shareBlocks(workers int) {
 	s, width := &n.outer, jit.Width()
 	wanted := min(int(n.work()/chunkCost), workers)
@@ -242,7 +244,21 @@ func (n *nest) shareBlocks(workers int) {
 	for block < s.row && (s.row-1)%block+1 < width {
 		block += width
 	}
+	if n.hasRuns() {
+		block = 1 << (bits.Len(uint(block)) - 1)
+	}
 	s.block = min(s.block, block)
+}
+
+// hasRuns reports whether a kernel accesses runs.
+func (n *nest) hasRuns() bool {
+	found := false
+	n.eachList(func(code *[]instr) {
+		for _, in := range *code {
+			found = found || in.fused != nil && slices.ContainsFunc(in.fused.arrays, func(a fusedArray) bool { return a.access != nil && a.access.at.run > 0 })
+		}
+	})
+	return found
 }
 
 func (s *nestStep) run(r *runner) {

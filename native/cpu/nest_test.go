@@ -73,3 +73,33 @@ func TestSumsOfChannels(t *testing.T) {
 		}
 	}
 }
+
+// TestBlocksOfRunsStartAtARun reduces the columns of an array, each repeated, with much work for each number: the array is read in
+// runs, and blocks for several workers must not start within one and end in another.
+func TestBlocksOfRunsStartAtARun(t *testing.T) {
+	const rows, columns, times = 60, 15, 32
+	x, most := make([]float32, rows*columns), make([]float32, columns)
+	for i := range x {
+		x[i] = float32((i * 7919) % 101)
+		most[i%columns] = max(most[i%columns], x[i])
+	}
+	g := build(t, func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Dims(rows, columns)...)
+		y := ops.BroadcastTo(b, ops.ExpandDims(b, x, 2), ir.Dims(rows, columns, times))
+		b.Output("max", ops.ReduceMax(b, y, 0))
+		b.Output("at", ops.Convert(b, ops.ArgMax(b, y, 0), ir.F32))
+		row := ops.Iota(b, ir.F32, 2, ir.Dims(rows, columns, times)...)
+		for _, f := range []func(*ir.Builder, ir.Value) ir.Value{ops.Tanh, ops.Sin, ops.Log, ops.Erf} {
+			y = f(b, ops.Add(b, y, row))
+		}
+		b.Output("sum", ops.ReduceSum(b, y, 0))
+	})
+	everyLevel(t, func(t *testing.T) {
+		got := outputsOf[float32](t, ir.Entry{Name: "run", Graph: g}, native.Float32s(x, rows, columns))
+		for i, y := range got["max"] {
+			if want := most[i/times]; y != want || x[int(got["at"][i])*columns+i/times] != want {
+				t.Fatalf("maximum %d is %g at %g, want %g", i, y, got["at"][i], want)
+			}
+		}
+	})
+}

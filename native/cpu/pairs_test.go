@@ -43,8 +43,8 @@ func TestProductsOfBF16(t *testing.T) {
 			}
 		})
 	}
-	for _, k := range []int{50, 51} {
-		const m, n = 19, 37
+	for _, size := range [][3]int{{19, 37, 50}, {19, 37, 51}, {4, 32, 300}, {12, 32, 128}} { // the last two are of one panel
+		m, n, k := size[0], size[1], size[2]
 		x, w := rounded(m*k), rounded(k*n)
 		want := make([]float64, m*n)
 		for i := range want {

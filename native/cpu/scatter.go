@@ -107,8 +107,7 @@ func (s *scatterStep) do(worker, chunk int) {
 	case s.hot != nil && s.hot.any:
 		s.sum(rows, first, end, combine)
 		return
-	}
-	if s.short != nil {
+	case s.short != nil:
 		s.short(rows, first, end)
 		return
 	}
@@ -193,6 +192,7 @@ func combineShort[T shortNumber](mode ir.ScatterMode, row, update []T) {
 	}
 }
 
+// addOnes is [shortRows] of sums of rows of one number.
 func addOnes[T shortNumber](s *scatterStep) func(rows []int32, first, end int) {
 	return func(rows []int32, first, end int) {
 		out, updates := view[T](s.out)[first:end], view[T](s.update)[:len(rows)]
