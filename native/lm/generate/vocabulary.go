@@ -65,7 +65,8 @@ func NewVocabulary(t Tokenizer) *Vocabulary {
 // properties that the schema lists, in its order, and no others. A space, or a line break with up to 16
 // spaces, may precede each value, name, and closing bracket. The error is of kind [ErrRequest] for a schema that is
 // malformed or has a keyword that is not supported, which it names. Supported are type, properties, required,
-// additionalProperties, items, minItems, maxItems, enum, const, anyOf, oneOf and $ref within the schema.
+// additionalProperties, items, minItems, maxItems, enum, const, anyOf, oneOf and $ref within the schema; one of the last
+// five may stand beside type alone.
 func (v *Vocabulary) JSON(schema json.RawMessage) (*Grammar, error) {
 	root, err := jsonGrammar(schema)
 	if err != nil {

@@ -74,8 +74,8 @@ export class Vocabulary {
    * The grammar of the JSON values that a JSON schema describes, given as it is or as text; without one of objects. Objects
    * have the properties that the schema lists, in its order, and no others. A space, or a line break with up to 16 spaces, may
    * precede each value, name and closing bracket. Supported are type, properties, required, additionalProperties, items,
-   * minItems, maxItems, enum, const, anyOf, oneOf and $ref within the schema. Errors are of kind `attr` for a schema that is
-   * malformed or has another keyword, which they name.
+   * minItems, maxItems, enum, const, anyOf, oneOf and $ref within the schema; one of the last five may stand beside type alone.
+   * Errors are of kind `attr` for a schema that is malformed or has another keyword, which they name.
    */
   json(schema?: Schema | string): Grammar {
     return new Grammar(jsonGrammar(schema === undefined ? schema : readSchema(schema)), this);
