@@ -70,9 +70,10 @@ export interface Generation extends AsyncIterable<Piece> {
 const known = 'temperature topK topP minP repetition presence frequency bias allowed allow maxTokens stop seed signal template variables';
 
 /**
- * Goes on from a prompt, or answers the last of messages. Two tokens are computed while the one before them is read. Errors are of kind
- * `limit` for a prompt without room in the context, `busy` while another request is under way, `closed` for a result that was read before,
- * `attr` for options out of range, `abort`, and those of the program: `lost` for a device that is lost in between.
+ * Goes on from a prompt, or answers the last of messages. Two tokens are computed while the one before them is read. Errors
+ * are of kind `limit` for a prompt without room in the context, `busy` while another request is under way, `closed` for a
+ * result that was read before, `attr` for options out of range, `abort`, and those of the program: `lost` for a device that is
+ * lost in between.
  */
 export function generate(model: LanguageModel, tokenizer: Tokenizer, prompt: string | readonly Message[] | ArrayLike<number>, options?: GenerateOptions): Generation {
   checkOptions('generate', options, known);
