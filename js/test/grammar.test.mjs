@@ -71,7 +71,8 @@ test('schemas that are refused say why', () => {
   refused('attr', /which is no JSON/, () => vocabulary.json({ const: undefined }));
   refused('attr', /required is/, () => vocabulary.json({ type: 'object', required: 3 }));
   refused('attr', /enum is a list/, () => vocabulary.json({ enum: 3 }));
-  refused('attr', /are lists/, () => vocabulary.json({ anyOf: 3 }));
+  for (const none of [3, null]) refused('attr', /are lists/, () => vocabulary.json({ anyOf: none }));
+  refused('attr', /whole numbers, not null/, () => vocabulary.json({ type: 'array', maxItems: null }));
   refused('attr', /deeper than 200/, () => vocabulary.json('{"items":'.repeat(300) + 'true' + '}'.repeat(300)));
   const circle = {};
   circle.items = circle;
@@ -91,6 +92,26 @@ test('the texts of tokens are those within a text, and parts of characters are k
   });
   const made = new Vocabulary(tokenizer);
   assert.deepEqual([0, 1, 2, 3 + 0x41, 3 + 0xc3, vocab.length - 1].map((id) => made.text(id)), [' ', 'a', ' a', 'A', '\ufffd', '']);
+});
+
+test('a token that ends in a part of a character is text of strings alone, and a mark of byte order is text', () => {
+  const vocab = ['Ġ', 'ĠâĢ', 'Ķ', '"', 'ï»¿', ...Array.from({ length: 40 }, (_, i) => String.fromCharCode(97 + i % 26).repeat(1 + i / 26)), '</s>'];
+  const made = new Vocabulary(readTokenizer({
+    added_tokens: [{ id: vocab.length - 1, content: '</s>', special: true }], decoder: { type: 'ByteLevel' },
+    model: { type: 'BPE', vocab: Object.fromEntries(vocab.map((text, id) => [text, id])), merges: [] },
+  }, { eos: ['</s>'] }));
+  assert.deepEqual([0, 1, 2, 3, 4, 5].map((id) => made.text(id)), [' ', ' \ufffd', '\ufffd', '"', '\ufeff', 'a']);
+  const grammar = made.json({ type: 'string' });
+  for (const words of [2, 1, 3]) { // of models whose logits differ in number, too
+    const after = (...result) => {
+      const bits = new Uint32Array(words);
+      grammar.allow()(result, bits);
+      return [...vocab.keys()].filter((id) => bits[id >> 5] >>> id & 1);
+    };
+    assert.deepEqual(after(), [0, 3]);
+    assert.deepEqual(after(3), [...vocab.keys()].filter((id) => id < Math.min(32 * words, vocab.length - 1)));
+    assert.deepEqual(after(3, 1, 2, 3), words > 1 ? [vocab.length - 1] : []);
+  }
 });
 
 describe('a model that is held to a grammar', () => {

@@ -138,6 +138,40 @@ describe('on the CPU', () => {
     assert.deepEqual([same(second.value), same(fourth.value)], [want[0], want[7]]);
   });
 
+  test('an error of a tokenizer of one request is that of this one, and options are those of the call', async (t) => {
+    const model = await openModel(file, { chunk: 8, on: 'cpu', slots: 2 }), fails = () => { throw new RangeError('mine'); }, options = { temperature: 1.3, seed: 5 };
+    t.after(() => model.close());
+    const all = [resultOf(model, requests[0], { ...numbers, stream: fails }), resultOf(model, requests[0]), resultOf(model, requests[0], { ...numbers, stream: () => ({ push: fails, end: fails }) }), resultOf(model, [prompt, options])];
+    const third = generate(model, numbers, prompt, options), settled = Promise.allSettled(all);
+    options.temperature = -1;
+    const [first, second, ...rest] = await settled;
+    assert.deepEqual([first.reason.message, rest[0].reason.message], ['mine', 'mine']);
+    assert.deepEqual([same(second.value), same(rest[1].value)], [want[0], want[2]]);
+    await third.text();
+  });
+
+  for (const options of [{}, { slots: 2 }]) {
+    test(`a result with ${JSON.stringify(options)} ends where it is aborted, though more is computed, and is read once`, async (t) => {
+      const model = await openModel(file, { chunk: 8, on: 'cpu', ...options }), stop = new AbortController();
+      t.after(() => model.close());
+      const made = generate(model, numbers, prompt, { maxTokens: 6, signal: stop.signal }), pieces = made[Symbol.asyncIterator]();
+      await pieces.next();
+      if (model.engine) while (made.stats.tokens < 6) await new Promise((later) => { setTimeout(later, 1); });
+      assert.equal(made.finish, undefined, 'five pieces are not read');
+      stop.abort();
+      await refused('abort', /aborted/, () => pieces.next());
+      assert.equal(made.finish, undefined);
+      const once = generate(model, numbers, prompt, { maxTokens: 2 });
+      assert.equal(await once.text(), want[0].text.split(' ').slice(0, 3).join(' '));
+      assert.equal(once.finish, 'length');
+      await refused('closed', /was read before/, () => once.text());
+      const ended = new AbortController(), whole = generate(model, numbers, prompt, { maxTokens: 1, signal: ended.signal })[Symbol.asyncIterator]();
+      assert.equal((await whole.next()).value.token, greedy[0]);
+      ended.abort();
+      assert.equal((await whole.next()).done, true, 'one that has ended is not aborted');
+    });
+  }
+
   test('a model that is closed ends all texts, and refuses further ones', async (t) => {
     const model = await openModel(file, { on: 'cpu', slots: 2, draftModel: file });
     t.after(() => model.close());

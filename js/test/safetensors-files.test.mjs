@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { decodeSafetensors, encodeSafetensors, openSafetensors, writeSafetensors } from '../dist/safetensors.js';
+import { openHF } from '../dist/lm.js';
 import { serve } from './rig/ranges.mjs';
 
 const f32 = (shape, ...x) => ({ dtype: 'f32', shape, data: Float32Array.from(x) });
@@ -95,7 +96,7 @@ describe('several files', () => {
   });
   test('addresses: an index, a file, of which ranges are read', async (t) => {
     const long = encodeSafetensors({ w: { dtype: 'u8', shape: [1 << 20], data: new Uint8Array(1 << 20).fill(3) }, v: f32([2], 5, 6) });
-    const { url, seen } = await serve(t, { ...Object.fromEntries(Object.entries({ ...parts, ...index, ...other }).map(([name, bytes]) => [`of/${name}`, Buffer.from(bytes)])), 'long.safetensors': Buffer.from(long) });
+    const { url, seen } = await serve(t, { ...Object.fromEntries(Object.entries({ ...parts, ...index, ...other, 'm#.index.json': index['m.safetensors.index.json'] }).map(([name, bytes]) => [`of/${name}`, Buffer.from(bytes)])), 'long.safetensors': Buffer.from(long) });
     await check(await openSafetensors(`${url}of/m.safetensors.index.json?download=true`));
     await check(await openSafetensors(new URL('of/m.safetensors.index.json', url)));
     seen.bytes = 0;
@@ -104,6 +105,12 @@ describe('several files', () => {
     assert.ok(seen.bytes < 1000, `${seen.bytes} bytes`);
     await rejects(openSafetensors(`${url}none.safetensors`), 'missing', /none\.safetensors.*404/);
     await rejects(openSafetensors(`${url}none.index.json`), 'missing', /none\.index\.json/);
+    await check(await openSafetensors(`${url}of/m%23.index.json`));
+    seen.version = '"1"';
+    const changing = await openSafetensors(`${url}long.safetensors`);
+    assert.deepEqual([...(await changing.read('v')).data], [5, 6]);
+    seen.version = '"2"';
+    await rejects(changing.read('v'), 'missing', /long\.safetensors has been changed since/);
     const { url: plain } = await serve(t, { 'a.safetensors': Buffer.from(parts['a.safetensors']) }, { ranges: false });
     await rejects(openSafetensors(`${plain}a.safetensors`), 'unsupported', /range/);
   });
@@ -115,10 +122,19 @@ describe('several files', () => {
     await rejects(openSafetensors(blobs({ ...parts, ...other })), 'syntax', /x is in another file/);
     await rejects(openSafetensors(blobs({ ...index, 'n.safetensors.index.json': index['m.safetensors.index.json'] })), 'name', /one index/);
     await rejects(openSafetensors({}), 'missing', /no file/);
+    for (const bad of [new Uint8Array(7), new Uint8Array(20)]) await rejects(openSafetensors(blobs({ ...parts, 'c.safetensors': bad })), 'syntax', /^c\.safetensors: /);
     for (const given of [undefined, null, 3]) await rejects(openSafetensors(given), 'attr', /a file or a folder|a folder/);
     await rejects(openSafetensors(new Uint8Array(3)), 'syntax', /cut short/);
     await rejects(openSafetensors(whole.subarray(0, whole.length - 1)), 'syntax', /cut short/);
     await rejects(openSafetensors(new Uint8Array([0x50, 0x4b, 3, 4, 0, 0, 0, 0, 0])), 'syntax', /torch\.save/);
+  });
+  test('files and folders that are removed', async () => {
+    const getFile = async () => { throw new DOMException('gone', 'NotReadableError'); }, gone = { name: 'models', async* keys() { throw new DOMException('gone', 'NotFoundError'); }, getFileHandle() {} };
+    const folder = { async* keys() { yield 'a.safetensors'; }, getFileHandle: async () => ({ getFile }) };
+    for (const [given, message] of [[{ name: 'a.safetensors', getFile }, /^a\.safetensors cannot be read: gone/], [folder, /^a\.safetensors cannot be read: gone/], [gone, /^models cannot be read: gone/]]) {
+      await rejects(openSafetensors(given), 'missing', message);
+    }
+    await rejects(openHF(folder), 'missing', /cannot be read: gone/);
   });
 });
 
@@ -157,9 +173,11 @@ describe('writing', () => {
     for (const [entries, kind, message] of [
       [[w, w], 'name', /w is there twice/], [[{ ...w, dtype: 'q4' }], 'dtype', /no type for q4/], [[{ ...w, shape: [-1] }], 'dtype', /w is/], [[undefined], 'dtype', /undefined/], [[{ ...w, name: '__metadata__' }], 'name', /__metadata__/],
       [[{ ...w, shape: [3] }], 'shape', /w has 4 elements/], [[{ ...w, read: () => new Uint8Array(4) }], 'dtype', /Float32Array/], [[{ ...w, read: () => undefined }], 'dtype', /Float32Array/],
+      [[w, { ...w, name: 'v', read: undefined }], 'attr', /read of v .*a function/],
     ]) {
       const { kept, stream } = sink();
       await rejects(writeSafetensors(stream, entries), kind, message);
+      assert.equal(kept.chunks.length > 0, /w has|Float32Array/.test(message.source), 'nothing is written of what cannot be described');
       assert.deepEqual([kept.closed, kept.aborted?.kind], [false, kind]);
     }
     const { kept, stream } = sink({ fail: 1 });

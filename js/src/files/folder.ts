@@ -1,7 +1,7 @@
 // The files of a folder: of an address, of blobs by name, or of the user's or the origin's private file system.
 
 import { classOf, RlxError } from '../values/errors.js';
-import { addressOf, openSource, type Source } from './source.js';
+import { addressOf, openSource, type Source, unread } from './source.js';
 
 /**
  * The files of a folder: the URL of the folder, blobs by name, or a folder of the user or of the origin's private file system.
@@ -34,10 +34,10 @@ export function openerOf(what: string, folder: Folder): Opener {
     const handle = folder as FileSystemDirectoryHandle;
     return async (name) => {
       const file = await handle.getFileHandle(name).catch((reason: Error) => {
-        if (reason.name === 'NotFoundError') return undefined;
-        throw new RlxError('missing', `${name} cannot be read: ${reason.message}`, { name, cause: reason });
+        if (reason.name !== 'NotFoundError') unread(name)(reason);
+        return undefined;
       });
-      return file && openSource(await file.getFile());
+      return file && openSource(await file.getFile().catch(unread(name)));
     };
   }
   const blobs = folder as Readonly<Record<string, Blob>>;

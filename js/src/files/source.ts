@@ -33,6 +33,9 @@ export function addressOf(given: string | URL): string {
   }
 }
 
+/** Refuses a file or folder that was changed or removed, or may not be read. */
+export const unread = (name: string) => (cause: unknown): never => { throw new RlxError('missing', `${name} cannot be read: ${(cause as Error).message}`, { name, cause }); };
+
 /** Wraps a source so that reads after close are refused. */
 function closable(name: string, size: number, read: (begin: number, end: number, signal: AbortSignal) => Promise<Uint8Array<ArrayBuffer>>): Source {
   const controller = new AbortController(), { signal } = controller;
@@ -55,28 +58,22 @@ const ofBytes = (bytes: Uint8Array): Source => closable('the file', bytes.length
 
 function ofBlob(blob: Blob): Source {
   const { name = 'the file' } = blob as { name?: string };
-  return closable(name, blob.size, async (begin, end) => {
-    try {
-      return new Uint8Array(await blob.slice(begin, end).arrayBuffer());
-    } catch (cause) { // the file was changed or removed
-      throw new RlxError('missing', `${name} cannot be read: ${(cause as Error).message}`, { name, cause });
-    }
-  });
+  return closable(name, blob.size, async (begin, end) => new Uint8Array(await blob.slice(begin, end).arrayBuffer().catch(unread(name))));
 }
 
 async function openAddress(url: string): Promise<Source> {
   const first = await range(url, 0, 1);
-  const { size } = first;
+  const { size, version } = first;
   return closable(url, size, async (begin, end, signal) => {
     if (begin === end) return new Uint8Array(0);
     const got = await range(url, begin, end, signal);
-    if (got.size !== size) throw new RlxError('missing', `${url} has ${got.size} bytes, and had ${size}: it has been changed`, { name: url });
+    if (got.size !== size || got.version !== version) throw new RlxError('missing', `${url} has been changed since it was opened`, { name: url });
     return got.bytes;
   });
 }
 
-/** Fetches the bytes from one position to another, and the size of the file. */
-async function range(url: string, begin: number, end: number, signal?: AbortSignal): Promise<{ bytes: Uint8Array<ArrayBuffer>; size: number }> {
+/** Fetches the bytes from one position to another, and the size of the file and what its version is called, if the server names that. */
+async function range(url: string, begin: number, end: number, signal?: AbortSignal): Promise<{ bytes: Uint8Array<ArrayBuffer>; size: number; version: string | null }> {
   const refuse = (kind: 'missing' | 'unsupported', reason: string, cause?: unknown) => new RlxError(kind, `${url} cannot be loaded: ${reason}`, { name: url, cause });
   let response: Response;
   try {
@@ -103,5 +100,5 @@ async function range(url: string, begin: number, end: number, signal?: AbortSign
     throw refuse('missing', (cause as Error).message, cause);
   }
   if (bytes.length !== Math.min(end, size) - begin) throw refuse('missing', `${bytes.length} bytes came, not ${end - begin}`);
-  return { bytes, size };
+  return { bytes, size, version: response.headers.get('etag') ?? response.headers.get('last-modified') };
 }

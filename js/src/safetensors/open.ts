@@ -1,7 +1,7 @@
 // Opens files of tensors that are read one by one.
 
 import { type Folder, isHandle, openerOf } from '../files/folder.js';
-import { addressOf, type FileSource, openSource } from '../files/source.js';
+import { addressOf, type FileSource, openSource, unread } from '../files/source.js';
 import { need, RlxError, shown } from '../values/errors.js';
 import { type FileTensor, readTensor, unreadable } from './file.js';
 import { openShards, type Shards, shardsOf } from './shards.js';
@@ -31,8 +31,12 @@ export type TensorSource = FileSource | FileSystemFileHandle | Folder;
 /** The names of the files of a folder. */
 async function namesIn(folder: Exclude<Folder, string | URL>): Promise<string[]> {
   if (!isHandle(folder, 'getFileHandle')) return Object.keys(folder);
-  const names: string[] = [];
-  for await (const name of (folder as unknown as { keys(): AsyncIterable<string> }).keys()) names.push(name);
+  const { name: called = 'the folder' } = folder as { name?: string }, names: string[] = [];
+  try {
+    for await (const name of (folder as unknown as { keys(): AsyncIterable<string> }).keys()) names.push(name);
+  } catch (cause) {
+    unread(called)(cause);
+  }
   return names;
 }
 
@@ -71,13 +75,16 @@ async function openAny(given: TensorSource) {
   if (typeof given === 'string' || given instanceof URL) {
     const { href, pathname } = new URL(addressOf(given)), index = /[^/]+\.index\.json$/.exec(pathname)?.[0];
     if (!index) return openOne(given);
-    const open = openerOf(what, new URL('.', href)), shards = await shardsOf(open, decodeURIComponent(index));
+    const open = openerOf(what, new URL('.', href)), shards = await shardsOf(open, index);
     if (!shards.index) throw new RlxError('missing', `${href} cannot be loaded: 404`, { name: href });
     return openShards(what, open, shards);
   }
   if (given instanceof Blob || given instanceof Uint8Array || given instanceof ArrayBuffer) return openOne(given);
   need(Object(given) === given, 'attr', `${what}: the first argument`, 'a file or a folder', given);
-  if (isHandle(given, 'getFile')) return openOne(await (given as FileSystemFileHandle).getFile());
+  if (isHandle(given, 'getFile')) {
+    const { name = 'the file' } = given as FileSystemFileHandle;
+    return openOne(await (given as FileSystemFileHandle).getFile().catch(unread(name)));
+  }
   const folder = given as Exclude<Folder, string | URL>;
   return openShards(what, openerOf(what, folder), await filesIn(folder));
 }

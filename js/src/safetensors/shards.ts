@@ -38,8 +38,13 @@ export async function openShards(what: string, open: Opener, { index, names, pla
       const source = await open(name);
       if (!source) throw new RlxError('missing', `${what}: the folder has no ${name}`, { name });
       sources.push(source);
-      const begin = 8 + headerLength(await source.bytes(0, Math.min(8, source.size)), source.size);
-      return { name, source, begin, ...readHeader(await source.bytes(8, begin), source.size - begin) };
+      const start = await source.bytes(0, Math.min(8, source.size));
+      try {
+        const begin = 8 + headerLength(start, source.size);
+        return { name, source, begin, ...readHeader(await source.bytes(8, begin), source.size - begin) };
+      } catch (reason) {
+        throw names.length > 1 && reason instanceof RlxError && reason.kind === 'syntax' ? damaged(name, reason.message, reason) : reason;
+      }
     }));
     for (const { name, source, begin, places, metadata: notes } of headers) {
       Object.assign(metadata, notes);

@@ -27,7 +27,9 @@ export async function writeSafetensors(to: WritableStream<Uint8Array<ArrayBuffer
     // One that is closed has to be asked for, as Node's then fails by an assertion of its own.
     const closed = await Promise.race([writer.closed.then(() => true), new Promise<boolean>((open) => { setTimeout(open, 0, false); })]);
     if (closed) throw new RlxError('closed', 'writeSafetensors: the stream is closed');
-    await writer.write(headOf(entries, metadata));
+    const head = headOf(entries, metadata);
+    for (const { name, read } of entries) need(typeof read === 'function', 'attr', `writeSafetensors: read of ${name}`, 'a function', read);
+    await writer.write(head);
     for (const entry of entries) {
       const data = await entry.read();
       checkData(entry, data);

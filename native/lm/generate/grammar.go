@@ -184,12 +184,12 @@ func (g *Grammar) Allow() func(result []int32, allowed []uint32) {
 			at = g.after(at, result[read])
 		}
 		if at != nil && at.mask == nil {
-			at.mask = g.words.mask(&g.machine, at, len(allowed))
+			at.mask = g.words.mask(&g.machine, at)
 		}
 		if at != nil {
 			copy(allowed, at.mask)
 		}
-		if at == nil || at.ends || !slices.ContainsFunc(at.mask, func(w uint32) bool { return w != 0 }) {
+		if at == nil || at.ends || !slices.ContainsFunc(allowed, func(w uint32) bool { return w != 0 }) {
 			g.words.allowEnds(allowed)
 		}
 	}

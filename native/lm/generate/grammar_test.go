@@ -237,6 +237,55 @@ func TestGrammarsResults(t *testing.T) {
 	}
 }
 
+// halves is a tokenizer whose token 1 is a space and the first bytes of a character.
+type halves struct {
+	pieces
+	last int32
+}
+
+func (h halves) Stream() generate.Stream { return &halves{pieces: h.pieces} }
+
+func (h *halves) Next(token int32) string {
+	h.last = token
+	return h.pieces[token]
+}
+
+func (h *halves) Rest() string {
+	if h.last == 1 {
+		return "\ufffd"
+	}
+	return ""
+}
+
+// TestPartsOfCharacters has a token that ends in a part of a character where a string may have it, and not where a
+// space alone may be. A smaller set of bits has the tokens that fit.
+func TestPartsOfCharacters(t *testing.T) {
+	p := pieces{" ", " ", `"`, ""}
+	for len(p) < 40 {
+		p = append(p[:len(p)-1], "~", "")
+	}
+	v := generate.NewVocabulary(halves{pieces: p})
+	if v.Text(0) != " " || v.Text(1) != " \ufffd" || v.Text(2) != `"` {
+		t.Errorf("texts %q %q %q", v.Text(0), v.Text(1), v.Text(2))
+	}
+	g, err := v.JSON(json.RawMessage(`{"type": "string"}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, words := range []int{2, 1, 3} {
+		for _, c := range []struct {
+			result []int32
+			want   uint32
+		}{{nil, 0b101}, {[]int32{2}, 0xffff_ffff}, {[]int32{2, 1, 2}, 0}} {
+			bits := make([]uint32, words)
+			g.Allow()(c.result, bits)
+			if bits[0] != c.want {
+				t.Errorf("after %v: %b, want %b", c.result, bits[0], c.want)
+			}
+		}
+	}
+}
+
 type node struct {
 	V  *float64
 	Of []node

@@ -165,8 +165,10 @@ type schemaKeys struct {
 	Ref        string            `json:"$ref"`
 }
 
-// ignoredKeys are keywords that restrict nothing; knownKeys are those of schemaKeys.
+// ignoredKeys are keywords that restrict nothing; knownKeys are those of schemaKeys, and aloneKeys those beside which only a
+// type may be: a conjunction is not computed.
 var (
+	aloneKeys   = []string{"$ref", "const", "enum", "anyOf", "oneOf"}
 	ignoredKeys = []string{"title", "description", "default", "examples", "$schema", "$id", "$comment", "$defs", "definitions"}
 	knownKeys   = []string{"type", "properties", "required", "additionalProperties", "items", "minItems", "maxItems", "enum", "const", "anyOf", "oneOf", "$ref"}
 )
@@ -189,6 +191,13 @@ func (c *schemaCompiler) schema(data json.RawMessage) *symbol {
 	for _, name := range names {
 		if !slices.Contains(ignoredKeys, name) && !slices.Contains(knownKeys, name) {
 			return c.refuse("has %q: supported are %s", name, strings.Join(knownKeys, ", "))
+		}
+	}
+	if i := slices.IndexFunc(aloneKeys, func(name string) bool { return slices.Contains(names, name) }); i >= 0 {
+		for _, other := range knownKeys {
+			if other != "type" && other != aloneKeys[i] && slices.Contains(names, other) {
+				return c.refuse("has %q beside %q: only type may be beside it", other, aloneKeys[i])
+			}
 		}
 	}
 	var k schemaKeys
@@ -222,9 +231,9 @@ func (c *schemaCompiler) of(k *schemaKeys) *symbol {
 	}
 	switch {
 	case len(types) > 0:
-	case k.Properties != nil:
+	case k.Properties != nil || k.Required != nil || k.Additional != nil:
 		types = []string{"object"}
-	case k.Items != nil:
+	case k.Items != nil || k.MinItems != nil || k.MaxItems != nil:
 		types = []string{"array"}
 	default:
 		return c.value

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"slices"
+	"strings"
 )
 
 // Vocabulary holds the texts of the tokens of a tokenizer. It may be used by several goroutines.
@@ -20,7 +21,7 @@ type word struct {
 	shared int // the number of bytes in common with the word before
 }
 
-// part stands for a token that is a part of a character: a byte that only a string may contain.
+// part stands for a part of a character, which a token is or ends in: a byte that only a string may contain.
 const part = "\x80"
 
 // NewVocabulary decodes all tokens of a tokenizer, each as one within a text.
@@ -39,8 +40,8 @@ func NewVocabulary(t Tokenizer) *Vocabulary {
 			s.Next(int32(within)) // the first token of a text may be decoded without its space
 		}
 		text := s.Next(int32(id))
-		if text == "" && s.Rest() != "" {
-			text = part
+		if s.Rest() != "" {
+			text += part
 		}
 		if text == "" || slices.Contains(v.ends, int32(id)) {
 			continue
@@ -64,7 +65,8 @@ func NewVocabulary(t Tokenizer) *Vocabulary {
 // properties that the schema lists, in its order, and no others. A space, or a line break with up to 16
 // spaces, may precede each value, name, and closing bracket. The error is of kind [ErrRequest] for a schema that is
 // malformed or has a keyword that is not supported, which it names. Supported are type, properties, required,
-// additionalProperties, items, minItems, maxItems, enum, const, anyOf, oneOf and $ref within the schema.
+// additionalProperties, items, minItems, maxItems, enum, const, anyOf, oneOf and $ref within the schema; one of the last
+// five may stand beside type alone.
 func (v *Vocabulary) JSON(schema json.RawMessage) (*Grammar, error) {
 	root, err := jsonGrammar(schema)
 	if err != nil {
@@ -75,10 +77,7 @@ func (v *Vocabulary) JSON(schema json.RawMessage) (*Grammar, error) {
 
 // Text returns the text of a token within a text; "" for a special token, and a replacement character for a part of one.
 func (v *Vocabulary) Text(token int32) string {
-	if text := v.textOf(token); text != part {
-		return text
-	}
-	return "\ufffd"
+	return strings.ToValidUTF8(v.textOf(token), "\ufffd")
 }
 
 // textOf returns the text of a token.
@@ -90,8 +89,8 @@ func (v *Vocabulary) textOf(token int32) string {
 }
 
 // mask returns the bits of the tokens that may follow a state.
-func (v *Vocabulary) mask(m *machine, s *state, words int) []uint32 {
-	bits := make([]uint32, words)
+func (v *Vocabulary) mask(m *machine, s *state) []uint32 {
+	bits := make([]uint32, (len(v.texts)+31)/32)
 	path := []*state{s} // path[n] is the state after n bytes of the last word
 	for _, w := range v.sorted {
 		if w.shared >= len(path) {
@@ -105,12 +104,12 @@ func (v *Vocabulary) mask(m *machine, s *state, words int) []uint32 {
 			}
 			path = append(path, next)
 		}
-		if len(path) > len(w.text) && int(w.token)/32 < words {
+		if len(path) > len(w.text) {
 			bits[w.token/32] |= 1 << (w.token % 32)
 		}
 	}
 	for id, text := range v.texts {
-		if s.free && text == "" && id/32 < words {
+		if s.free && text == "" {
 			bits[id/32] |= 1 << (id % 32)
 		}
 	}

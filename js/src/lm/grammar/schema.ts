@@ -11,6 +11,8 @@ const maxSymbols = 1 << 15, maxDepth = 200, maxItems = 1024, maxDigits = 16, max
 
 /** Keywords that restrict values, and those that restrict nothing. */
 const known = ['type', 'properties', 'required', 'additionalProperties', 'items', 'minItems', 'maxItems', 'enum', 'const', 'anyOf', 'oneOf', '$ref'];
+/** Those beside which only a type may be: a conjunction is not computed. */
+const alone = ['$ref', 'const', 'enum', 'anyOf', 'oneOf'];
 const ignored = ['title', 'description', 'default', 'examples', '$schema', '$id', '$comment', '$defs', 'definitions'];
 
 const isObject = (x: unknown): x is { readonly [key: string]: unknown } => Object(x) === x && !Array.isArray(x);
@@ -125,6 +127,8 @@ export class SchemaCompiler {
     for (const name of Object.keys(given)) {
       if (!ignored.includes(name) && !known.includes(name)) throw refused(`has "${name}": supported are ${known.join(', ')}`);
     }
+    const first = alone.find((name) => Object.hasOwn(given, name)), other = first && known.find((name) => name !== first && name !== 'type' && given[name] !== undefined);
+    if (other) throw refused(`has "${other}" beside "${first}": only type may be beside it`);
     if (++this.#depth > maxDepth) throw refused(`is deeper than ${maxDepth} schemas`);
     const out = this.#of(given);
     this.#depth--;
@@ -132,20 +136,19 @@ export class SchemaCompiler {
   }
 
   #of(k: { readonly [key: string]: unknown }): Rule {
-    const { anyOf, oneOf } = k;
+    const listed = k.anyOf === undefined ? k.oneOf : k.anyOf;
     if (k.$ref !== undefined) return this.#ref(k.$ref);
     if ('const' in k) return this.#literals([k.const]);
     if (k.enum !== undefined) return this.#literals(k.enum);
-    if (anyOf !== undefined || oneOf !== undefined) {
-      const all = [anyOf ?? [], oneOf ?? []];
-      if (!all.every(Array.isArray)) throw refused('is malformed: anyOf and oneOf are lists');
-      const parts = all.flat().map((each) => this.schema(each));
-      if (parts.length === 0) throw refused('has an empty anyOf or oneOf');
-      return this.choice(...parts);
+    if (listed !== undefined) {
+      if (!Array.isArray(listed)) throw refused('is malformed: anyOf and oneOf are lists');
+      if (listed.length === 0) throw refused('has an empty anyOf or oneOf');
+      return this.choice(...listed.map((each) => this.schema(each)));
     }
     const types = typeof k.type === 'string' ? [k.type] : k.type;
     if (types !== undefined && !(isNames(types) && types.length > 0)) throw refused(`has the type ${shown(k.type)}: it must be a name or a list of names`);
-    const names = types ?? (k.properties !== undefined ? ['object'] : k.items !== undefined ? ['array'] : []);
+    const has = (...of: string[]) => of.some((name) => k[name] !== undefined);
+    const names = types ?? (has('properties', 'required', 'additionalProperties') ? ['object'] : has('items', 'minItems', 'maxItems') ? ['array'] : []);
     this.#bounds(k);
     return names.length > 0 ? this.choice(...names.map((name) => this.#typed(name, k))) : this.value;
   }
@@ -166,7 +169,7 @@ export class SchemaCompiler {
 
   /** The least and the most items of an array. */
   #bounds({ minItems: least = 0, maxItems: most }: { readonly [key: string]: unknown }): [least: number, most?: number] {
-    for (const n of [least, most ?? 0]) if (!Number.isInteger(n)) throw refused(`is malformed: minItems and maxItems are whole numbers, not ${shown(n)}`);
+    for (const n of [least, most === undefined ? 0 : most]) if (!Number.isInteger(n)) throw refused(`is malformed: minItems and maxItems are whole numbers, not ${shown(n)}`);
     const min = least as number, max = most as number | undefined;
     if (min < 0 || Math.max(min, max ?? 0) > maxItems || (max ?? min) < min) throw refused(`has minItems ${min} and maxItems ${max}: they must be in order and in [0, ${maxItems}]`);
     return max === undefined ? [min] : [min, max];

@@ -8,7 +8,7 @@ import { jsonGrammar, readSchema, type Schema, SchemaCompiler } from './schema.j
 /** A text as characters of one byte each, of its UTF-8. */
 const bytesOf = (text: string): string => Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join('');
 
-/** Stands for a token that is a part of a character: a byte that only a string may contain. */
+/** Stands for a part of a character, which a token is or ends in: a byte that only a string may contain. */
 const partOfCharacter = '\x80';
 
 /**
@@ -58,8 +58,7 @@ export class Vocabulary {
       if (!has(id) || eos.includes(id)) return '';
       const stream = tokenizer.stream();
       if (within >= 0) stream.push(within); // the first token of a text may be decoded without its space
-      const text = stream.push(id);
-      return text ? bytesOf(text) : stream.end() && partOfCharacter;
+      return bytesOf(stream.push(id)) + (stream.end() && partOfCharacter);
     });
     this.#sorted = Uint32Array.from(this.#texts.keys()).filter((id) => this.#texts[id]);
     this.#sorted.sort((a, b) => this.#texts[a]! < this.#texts[b]! ? -1 : Number(this.#texts[a]! > this.#texts[b]!));
@@ -75,8 +74,8 @@ export class Vocabulary {
    * The grammar of the JSON values that a JSON schema describes, given as it is or as text; without one of objects. Objects
    * have the properties that the schema lists, in its order, and no others. A space, or a line break with up to 16 spaces, may
    * precede each value, name and closing bracket. Supported are type, properties, required, additionalProperties, items,
-   * minItems, maxItems, enum, const, anyOf, oneOf and $ref within the schema. Errors are of kind `attr` for a schema that is
-   * malformed or has another keyword, which they name.
+   * minItems, maxItems, enum, const, anyOf, oneOf and $ref within the schema; one of the last five may stand beside type alone.
+   * Errors are of kind `attr` for a schema that is malformed or has another keyword, which they name.
    */
   json(schema?: Schema | string): Grammar {
     return new Grammar(jsonGrammar(schema === undefined ? schema : readSchema(schema)), this);
@@ -102,16 +101,15 @@ export class Vocabulary {
 
   /** The text of a token within a text; '' for a special token, and U+FFFD for a part of a character. */
   text(token: number): string {
-    const text = this.bytes(token);
-    return text === partOfCharacter ? '\ufffd' : new TextDecoder().decode(Uint8Array.from(text, (c) => c.charCodeAt(0)));
+    return new TextDecoder('utf-8', { ignoreBOM: true }).decode(Uint8Array.from(this.bytes(token), (c) => c.charCodeAt(0)));
   }
 
   /** The bytes of a token. @internal */
   bytes(token: number): string { return typeof token === 'number' && this.#texts[token] || ''; }
 
   /** The bits of the tokens that may follow a state. @internal */
-  mask(m: Machine, s: State, words: number): Uint32Array {
-    const bits = new Uint32Array(words), path = [s], set = (id: number) => { bits[id >> 5]! |= 1 << (id & 31); }; // path[n] is the state after n bytes of the last text
+  mask(m: Machine, s: State): Uint32Array {
+    const bits = new Uint32Array(Math.ceil(this.#texts.length / 32)), path = [s], set = (id: number) => { bits[id >> 5]! |= 1 << (id & 31); }; // path[n] is the state after n bytes of the last text
     this.#sorted.forEach((id, i) => {
       const text = this.#texts[id]!, shared = this.#shared[i]!;
       if (shared >= path.length) return; // it begins with bytes that cannot follow
@@ -175,7 +173,7 @@ export class Grammar {
         [at, read] = [machine.first, 0];
       }
       for (; read < result.length; read++) at = this.#after(machine, at, result[read]!);
-      if (at) allowed.set(at.mask ??= this.#words.mask(machine, at, allowed.length));
+      if (at) allowed.set((at.mask ??= this.#words.mask(machine, at)).subarray(0, allowed.length));
       if (!at || at.ends || !allowed.some(Boolean)) this.#words.allowEnds(allowed);
     };
   }

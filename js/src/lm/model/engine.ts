@@ -18,6 +18,9 @@ export interface Piece {
   token: number;
 }
 
+/** What a token of a result becomes: what the iteration yields, and, for the last one, why it is that. */
+export interface Taken { piece: Piece; finish: 'stop' | 'length' | undefined }
+
 /** What an engine does for a request. */
 export interface Job {
   readonly prompt: readonly number[];
@@ -32,15 +35,15 @@ export interface Job {
   random(): number;
   /** Is called when the request gets a slot, with the number of tokens of the prompt that are there. */
   begin(reused: number): void;
-  /** Takes a token of the result, and returns what the iteration yields, and whether it is the last one. */
-  take(token: number): { piece: Piece; ended: boolean };
+  /** Takes a token of the result. */
+  take(token: number): Taken;
   /** Is called with the numbers of tokens that were proposed and taken. */
   drafted(proposed: number, accepted: number): void;
 }
 
 /** A request in the engine. */
 class Ticket {
-  readonly pieces: Piece[] = [];
+  readonly pieces: Taken[] = [];
   readonly result: number[] = [];
   readonly #numbers: number[] = [];
   /** Tokens of the result whose runs have begun, and runs that were not read. */
@@ -68,11 +71,23 @@ class Ticket {
   /** Takes a token, and reports whether it is the last one. */
   push(token: number): boolean {
     this.result.push(token);
-    const { piece, ended } = this.job.take(token);
-    this.pieces.push(piece);
-    this.ended = ended;
-    this.wake();
-    return ended;
+    try {
+      const taken = this.job.take(token);
+      this.pieces.push(taken);
+      this.ended = !!taken.finish;
+      this.wake();
+    } catch (reason) { // of the tokenizer
+      this.fail(reason);
+    }
+    return this.ended;
+  }
+
+  /** Ends it with an error, unless all of it was taken. */
+  abort(): void {
+    if (this.ended && this.pieces.length === 0) return;
+    this.pieces.length = 0;
+    this.ended = false;
+    this.fail(new RlxError('abort', 'the generation was aborted', { cause: this.job.signal!.reason }));
   }
 
   fail(error: unknown): void {
@@ -132,9 +147,9 @@ export class Engine {
   close(): void { this.#drafter?.close(); }
 
   /** The pieces of a request as they come. Breaking off frees its slot. */
-  async *pieces(job: Job): AsyncGenerator<Piece, void, void> {
+  async *pieces(job: Job): AsyncGenerator<Taken, void, void> {
     const ticket = new Ticket(job), abort = () => {
-      ticket.fail(new RlxError('abort', 'the generation was aborted', { cause: job.signal!.reason }));
+      ticket.abort();
       this.#start();
     };
     job.signal?.addEventListener('abort', abort);
@@ -207,7 +222,12 @@ export class Engine {
       this.#waiting.shift();
       const reused = common(slot, ticket);
       Object.assign(slot, { ticket, past: reused, reused, cached: [] });
-      ticket.job.begin(reused);
+      try {
+        ticket.job.begin(reused);
+      } catch (reason) { // of the tokenizer
+        ticket.fail(reason);
+        this.#free(slot);
+      }
     }
   }
 

@@ -4,7 +4,7 @@ import { checkCount, checkOptions, classOf, need, RlxError } from '../../values/
 import { chatTemplate, type Message, type RenderOptions } from '../chat/chat.js';
 import { chatPrompt } from '../prompt.js';
 import type { Allow } from '../grammar/vocabulary.js';
-import type { Job, Piece } from './engine.js';
+import type { Job, Piece, Taken } from './engine.js';
 import type { LanguageModel } from './model.js';
 import type { Inputs } from '../../program/types.js';
 import { biasState } from './graphs.js';
@@ -58,7 +58,7 @@ export interface GenerateStats {
   decodeRate: number;
 }
 
-/** A result that comes: `for await (const { text } of generation)`. Breaking off ends it. */
+/** A result that comes, once: `for await (const { text } of generation)`. Breaking off ends it. */
 export interface Generation extends AsyncIterable<Piece> {
   readonly stats: GenerateStats;
   /** Why it ended: at a token or a text that ends it, or at the bound of its length. Undefined before. */
@@ -70,9 +70,10 @@ export interface Generation extends AsyncIterable<Piece> {
 const known = 'temperature topK topP minP repetition presence frequency bias allowed allow maxTokens stop seed signal template variables';
 
 /**
- * Goes on from a prompt, or answers the last of messages. Two tokens are computed while the one before them is read. Errors are of kind
- * `limit` for a prompt without room in the context, `busy` while another request is under way, `attr` for options out of range,
- * `abort`, and those of the program: `lost` for a device that is lost in between.
+ * Goes on from a prompt, or answers the last of messages. Two tokens are computed while the one before them is read. Errors
+ * are of kind `limit` for a prompt without room in the context, `busy` while another request is under way, `closed` for a
+ * result that was read before, `attr` for options out of range, `abort`, and those of the program: `lost` for a device that is
+ * lost in between.
  */
 export function generate(model: LanguageModel, tokenizer: Tokenizer, prompt: string | readonly Message[] | ArrayLike<number>, options?: GenerateOptions): Generation {
   checkOptions('generate', options, known);
@@ -134,6 +135,7 @@ class Request implements Generation {
   readonly #limit: number;
   readonly #random: () => number;
   readonly #bias: Float32Array | undefined;
+  #begun = false;
   /** The positions whose runs have started. */
   #past = 0;
 
@@ -152,7 +154,7 @@ class Request implements Generation {
     this.#model = model;
     this.#tokenizer = tokenizer;
     this.#prompt = prompt;
-    this.#options = options;
+    this.#options = { ...options };
     this.#limit = Math.min(maxTokens, context - prompt.length);
     this.#random = randoms(seed);
     this.stats = { promptTokens: prompt.length, reused: 0, tokens: 0, drafted: 0, accepted: 0, prefill: 0, decode: 0, prefillRate: 0, decodeRate: 0 };
@@ -166,11 +168,13 @@ class Request implements Generation {
 
   async *[Symbol.asyncIterator](): AsyncGenerator<Piece, void, void> {
     const model = this.#model;
+    if (model.busy) throw new RlxError('busy', 'generate: another request is under way');
+    if (this.#begun) throw new RlxError('closed', 'generate: the result was read before: call generate again');
+    this.#begun = true;
     if (model.engine) {
-      yield* model.engine.pieces(this.#job());
+      for await (const taken of model.engine.pieces(this.#job())) yield this.#shown(taken);
       return;
     }
-    if (model.busy) throw new RlxError('busy', 'generate: another request is under way');
     model.busy = true;
     const reused = this.#reuse(), results: number[] = [], flights: Promise<number>[] = [];
     model.cached = [];
@@ -191,7 +195,7 @@ class Request implements Generation {
   /** What the engine of a model with slots does for it. */
   #job(): Job {
     const { stats } = this, { allow, signal } = this.#options;
-    let take: (token: number) => Piece;
+    let take: (token: number) => Taken;
     return {
       prompt: this.#prompt, limit: this.#limit, sampling: this.#options, signal, masked: !!allow, random: this.#random,
       bias: (result) => allow || this.#bias ? this.#biasAfter(result) : undefined,
@@ -199,7 +203,7 @@ class Request implements Generation {
         stats.reused = reused;
         take = this.#reader();
       },
-      take: (token) => ({ piece: take(token), ended: !!this.finish }),
+      take: (token) => take(token),
       drafted(proposed, accepted) {
         stats.drafted += proposed;
         stats.accepted += accepted;
@@ -208,15 +212,21 @@ class Request implements Generation {
   }
 
   /** Takes the tokens of the result as they come. Time begins here. */
-  #reader(): (token: number) => Piece {
+  #reader(): (token: number) => Taken {
     const stream = this.#tokenizer.stream(), stopper = new Stopper(this.#options.stop ?? []), ends = new Set(this.#tokenizer.eos), begun = performance.now();
     let first = begun, count = 0;
     return (token) => {
       const now = performance.now();
       if (++count === 1) first = now;
       this.#count(count, first - begun, now - first);
-      return { token, text: this.#textOf(token, ends, stream, stopper, count) };
+      const { text, finish } = this.#textOf(token, ends, stream, stopper, count);
+      return { piece: { token, text }, finish };
     };
+  }
+
+  #shown({ piece, finish }: Taken): Piece {
+    this.finish = finish;
+    return piece;
   }
 
   /** How many tokens of the prompt are there from the request before. The last one is computed, for its logits, and all are for a penalty of tokens of the prompt. */
@@ -273,7 +283,7 @@ class Request implements Generation {
     flights?.push(tokenOf(reading!));
   }
 
-  async *#pieces(take: (token: number) => Piece, flights: Promise<number>[], results: number[]): AsyncGenerator<Piece, void, void> {
+  async *#pieces(take: (token: number) => Taken, flights: Promise<number>[], results: number[]): AsyncGenerator<Piece, void, void> {
     const { allow } = this.#options, most = allow ? 1 : 3;
     for (let issued = 1; !this.finish;) {
       this.#check();
@@ -285,27 +295,18 @@ class Request implements Generation {
       const token = await flights[0]!;
       flights.shift();
       results.push(token);
-      yield take(token);
+      yield this.#shown(take(token));
     }
   }
 
-  /** What a token adds to the text; sets `finish` if it is the last one. */
-  #textOf(token: number, ends: ReadonlySet<number>, stream: ReturnType<Tokenizer['stream']>, stopper: Stopper, count: number): string {
-    const ended = ends.has(token);
-    let text = '';
-    if (!ended) {
-      const { text: added, found } = stopper.add(stream.push(token));
-      text = added;
-      if (found) {
-        this.finish = 'stop';
-        return text;
-      }
-    }
-    if (ended) this.finish = 'stop';
-    else if (count === this.#limit) this.finish = 'length';
-    if (!this.finish) return text;
-    const { text: more, found } = stopper.add(stream.end());
-    return text + more + (found ? '' : stopper.rest());
+  /** What a token adds to the text, and why it is the last one. */
+  #textOf(token: number, ends: ReadonlySet<number>, stream: ReturnType<Tokenizer['stream']>, stopper: Stopper, count: number): { text: string; finish: Taken['finish'] } {
+    const ended = ends.has(token), { text, found } = ended ? { text: '', found: false } : stopper.add(stream.push(token));
+    if (found) return { text, finish: 'stop' };
+    const finish = ended ? 'stop' : count === this.#limit ? 'length' : undefined;
+    if (!finish) return { text, finish };
+    const more = stopper.add(stream.end());
+    return { text: text + more.text + (more.found ? '' : stopper.rest()), finish };
   }
 
   #count(tokens: number, prefill: number, decode: number): void {
