@@ -70,7 +70,7 @@ export class KernelTimer {
     });
   }
 
-  /** The milliseconds of what record puts into a pass, of so many that timing holds. */
+  /** The milliseconds of the commands that record puts into a pass, repeated until their time can be trusted. */
   async #repeated(record) {
     const run = async (times) => {
       const encoder = this.#device.createCommandEncoder(), pass = encoder.beginComputePass();
