@@ -149,20 +149,22 @@ func TestLongProductsAreExactOnIntegers(t *testing.T) {
 	}
 }
 
+// uniform returns n numbers in [-0.5, 0.5).
+func uniform(r *rand.Rand, n int) []float32 {
+	x := make([]float32, n)
+	for i := range x {
+		x[i] = r.Float32() - 0.5
+	}
+	return x
+}
+
 // TestPartsOfProductsAreTheSame checks that a product in parts has the same bits, on which
 // results independent of the number of cores rely.
 func TestPartsOfProductsAreTheSame(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		const m, n, k = 61, 171, 300
 		r := rand.New(rand.NewPCG(5, 6))
-		random := func(n int) []float32 {
-			x := make([]float32, n)
-			for i := range x {
-				x[i] = r.Float32() - 0.5
-			}
-			return x
-		}
-		a, b := Matrix[float32]{Data: random(m * k), Row: k, Col: 1}, Matrix[float32]{Data: random(k * n), Row: n, Col: 1}
+		a, b := Matrix[float32]{Data: uniform(r, m*k), Row: k, Col: 1}, Matrix[float32]{Data: uniform(r, k*n), Row: n, Col: 1}
 		whole, parts := make([]float32, m*n), make([]float32, m*n)
 		var s Space[float32]
 		s.Grow(Size{m, n, k})
@@ -185,15 +187,8 @@ func TestPartsAlongTheSum(t *testing.T) {
 	everyLevel(t, func(t *testing.T) {
 		const m, n, k = 13, 37, 2*minChain*maxStep + 77
 		r := rand.New(rand.NewPCG(5, 6))
-		random := func(n int) []float32 {
-			x := make([]float32, n)
-			for i := range x {
-				x[i] = r.Float32() - 0.5
-			}
-			return x
-		}
 		z := Size{m, n, k}
-		a, b := Matrix[float32]{Data: random(m * k), Row: 1, Col: m}, Matrix[float32]{Data: random(k * n), Row: n, Col: 1}
+		a, b := Matrix[float32]{Data: uniform(r, m*k), Row: 1, Col: m}, Matrix[float32]{Data: uniform(r, k*n), Row: n, Col: 1}
 		whole, sum, part := make([]float32, m*n), make([]float32, m*n), make([]float32, m*n)
 		var s Space[float32]
 		s.Grow(z)

@@ -3,9 +3,10 @@
 //   node js/bench/profile.mjs PLAN [ENTRY]
 //
 // The default entry is "step". Buffers hold zeros, so losses have no meaning and every label is
-// valid; the time of a kernel does not depend on its input. A kernel runs alone, repeatedly in one
-// pass, until the times are long enough to trust. It and its draft are compiled alone, too: without
-// a driver cache that is a first visitor's wait, unless kernels are compiled in parallel.
+// valid; the time of a kernel does not depend on its input, but for scatters, which add all to one
+// row. A kernel runs alone, repeatedly in one pass, until the times are long enough to trust. It and
+// its draft are compiled alone, too: without a driver cache that is a first visitor's wait, unless
+// kernels are compiled in parallel.
 
 import { readFileSync } from 'node:fs';
 import { decodePlan } from '../dist/runtime.js';

@@ -314,10 +314,7 @@ func (a *liveRangeAllocator) grow() int {
 func (a *liveRangeAllocator) insert(l *liveRange, b int, x block) region {
 	a.blocks[b] = slices.DeleteFunc(a.blocks[b], func(y block) bool { return y.to < l.next })
 	i, _ := slices.BinarySearchFunc(a.blocks[b], x.offset, func(y block, offset int) int { return y.offset - offset })
-	blocks := append(a.blocks[b], x)
-	copy(blocks[i+1:], blocks[i:])
-	blocks[i] = x
-	a.blocks[b] = blocks
+	a.blocks[b] = slices.Insert(a.blocks[b], i, x)
 	a.p.Buffers[b].Bytes = max(a.p.Buffers[b].Bytes, x.offset+x.bytes)
 	return region{b, x.offset, bindingBytes(l.t)}
 }

@@ -4,7 +4,7 @@
 //   RLX_PLANS=build/families RLX_DAWN_BACKEND=default RLX_JOBS=residual,vit node js/bench/h200/kernels.mjs
 //
 // For each family it prints the milliseconds of all dispatches in turn in one pass, the sum of their times alone, and
-// those that take more than a hundredth of the latter. RLX_JOBS are all by default.
+// those that take more than a hundredth of the latter. Buffers hold zeros: a scatter adds all to one row. RLX_JOBS are all by default.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

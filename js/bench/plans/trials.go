@@ -51,23 +51,16 @@ func writeTrials(folder string) error {
 // writeFamilyTrials writes a plan for the cheapest candidates of the groups that take most of the families' steps.
 func writeFamilyTrials(folder string) error {
 	return writeTried(folder, func(t *trials) error {
-		known := map[sched.Key]bool{}
+		known := knownGroups{}
 		for _, f := range slices.Concat(families.All, families.Further) {
 			j := job{name: strings.ReplaceAll(f.Name, " ", "_"), bytes: familyBytes}
 			choices, total, err := familyChoices(j, f)
 			if err != nil {
 				return fmt.Errorf("%s: %w", j.name, err)
 			}
-			numbers := map[string]int{}
-			for _, c := range choices {
-				if known[c.Key] || c.Candidates[0].Cost < minShare*total {
-					continue
-				}
-				known[c.Key] = true
-				numbers[c.Name]++
-				if err := t.addAll(j, c, numbers[c.Name], cheapest(c.Candidates)); err != nil {
-					return err
-				}
+			err = known.each(choices, minShare*total, func(c *plan.Choice, number int) error { return t.addAll(j, c, number, cheapest(c.Candidates)) })
+			if err != nil {
+				return err
 			}
 		}
 		return nil
@@ -117,7 +110,7 @@ func eachTried(f func(j job, c *plan.Choice, number int) error) error {
 	if err != nil {
 		return err
 	}
-	known := map[sched.Key]bool{}
+	known := knownGroups{}
 	for _, j := range append(jobs(), memoryJobs(memory)...) {
 		if strings.HasPrefix(j.name, "attention") || strings.HasPrefix(j.name, "cnn") {
 			continue // not among the jobs for a GPU
@@ -130,16 +123,28 @@ func eachTried(f func(j job, c *plan.Choice, number int) error) error {
 		if err != nil {
 			return fmt.Errorf("%s: %w", j.name, err)
 		}
-		numbers := map[string]int{}
-		for _, c := range choices {
-			if known[c.Key] || c.Candidates[0].Cost < minTrial {
-				continue
-			}
-			known[c.Key] = true
-			numbers[c.Name]++
-			if err := f(j, c, numbers[c.Name]); err != nil {
-				return err
-			}
+		if err := known.each(choices, minTrial, func(c *plan.Choice, number int) error { return f(j, c, number) }); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// knownGroups are the groups that were tried.
+type knownGroups map[sched.Key]bool
+
+// each calls f for each group of a job that is new and whose estimate is at least from, in nanoseconds, with its index
+// among those of its name in the job, from 1.
+func (k knownGroups) each(choices []*plan.Choice, from float64, f func(c *plan.Choice, number int) error) error {
+	numbers := map[string]int{}
+	for _, c := range choices {
+		if k[c.Key] || c.Candidates[0].Cost < from {
+			continue
+		}
+		k[c.Key] = true
+		numbers[c.Name]++
+		if err := f(c, numbers[c.Name]); err != nil {
+			return err
 		}
 	}
 	return nil

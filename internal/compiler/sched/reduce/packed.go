@@ -445,7 +445,7 @@ func (p *packedRows) overRows(rows, atOnce int, f func(at scalar.Expr)) {
 	if p.fixed() {
 		p.rows.words = append(p.rows.words, &loop.Barrier{Kernels: true})
 	}
-	outer = append(append(outer[:p.start:p.start], p.rows.words...), outer[p.start:]...)
+	outer = slices.Insert(outer, p.start, p.rows.words...)
 	p.rows, p.weights.ahead = nil, nil
 	// WGSL's NoUnroll begins a loop at a number that is not uniform, which shuffles in it need.
 	rolled := p.Caps.Dialect == dtype.CUDA
