@@ -23,7 +23,7 @@ export async function bundle(entry, outdir, platform, name = basename(entry, '.m
     format: 'esm',
     target: 'es2022',
     platform,
-    external: ['node:*', 'node-fetch', 'playwright-core'],
+    external: ['node:*', 'node-fetch', 'playwright-core', 'sharp'],
     ...(platform === 'node' && { mainFields: ['module', 'main'], banner: { js: requireInModules } }),
     legalComments: 'none',
     logLevel: 'error',
