@@ -19,7 +19,7 @@ const wholeProduct = 64
 // epilogue of a product that is then moved, which reuses the product's buffer; the epilogue of a row reduction; and the
 // sum of several stored values.
 func (d *decisions) keeps(n *ir.Node, users []*ir.Node) bool {
-	return isScaledSum(n) || d.addsToRow(n, users) || withTensorCores && d.options.TensorCores &&
+	return isScaledSum(n) || d.addsToRow(n, users) || isSplitEpilogue(d, n, users) || withTensorCores && d.options.TensorCores &&
 		(roundsOperand(d, n, users) || isGroupedKernel(n, users) || isProductEpilogue(d, n, users) || isReductionEpilogue(d, n, users) || d.combines(n, users))
 }
 
@@ -123,6 +123,13 @@ func isProductEpilogue(d *decisions, n *ir.Node, users []*ir.Node) bool {
 			return bytesOf(n.Types()[0]) <= bytesOf(x.Types()[0])
 		}
 	}
+}
+
+// isSplitEpilogue reports whether a node is the epilogue of a product whose parts are read, as queries, keys and values
+// are: products that read the parts read them where they are, instead of a copy that computes the epilogue.
+func isSplitEpilogue(d *decisions, n *ir.Node, users []*ir.Node) bool {
+	whole := func(u *ir.Node) bool { return !isView(u) || sizeOf(u.Types()[0]) >= sizeOf(n.Types()[0]) }
+	return !slices.ContainsFunc(users, whole) && isProductEpilogue(d, n, users)
 }
 
 // combines reports whether a node with several users is computed from several stored values

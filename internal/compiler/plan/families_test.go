@@ -156,6 +156,7 @@ const (
 // slow names the kernels over these bounds, by family, target and name, with the reason.
 var slow = map[string]string{
 	"gru in both directions, H200, bf16, contract_dot_general_add_parts": fewWorkgroups,
+	"gru in both directions, WebGPU, contract_dot_general_parts":         fewWorkgroups,
 	"lstm of width 650, H200, bf16, map_sigmoid_mul_convert_reshape":     ofStep,
 	"lstm of width 650, H200, bf16, map_add_mul_zero":                    ofStep,
 	"lstm of width 650, H200, bf16, reduce_convert_reduce_sum":           fewWorkgroups,

@@ -120,6 +120,70 @@ func TestRoundedCandidatesAreRight(t *testing.T) {
 	}
 }
 
+// TestRingsOfRowsAreRight has rows that are copied asynchronously to a ring of stages, of weights that no kernel writes and of others,
+// one array or two, and exact activations of q8_0.
+func TestRingsOfRowsAreRight(t *testing.T) {
+	for _, c := range []struct {
+		format         string
+		rows, elements int
+		exact, gated   bool
+		fixed          bool
+	}{{"q8_0", 64, 1024, false, false, true}, {"q4_k", 64, 512, false, true, false}, {"q4_0", 96, 1024, false, false, false}, {"q8_0", 64, 512, true, false, true}} {
+		t.Run(fmt.Sprintf("%+v", c), func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(11, 12))
+			w, up := packedRandom(rng, c.format, c.rows, c.elements), packedRandom(rng, c.format, c.rows, c.elements)
+			g := schedtest.Build(t, func(b *ir.Builder) {
+				x, declare, times := b.Input("x", ir.F32, ir.Dims(1, c.elements)...), b.Input, ops.QuantizedMatMul8
+				if c.fixed {
+					declare = b.Param
+				}
+				if c.exact {
+					times = ops.QuantizedMatMul
+				}
+				y := ops.Silu(b, times(b, x, declare("w", ir.U8, ir.Dims(w.Dims...)...), c.format))
+				if c.gated {
+					y = ops.Mul(b, y, times(b, x, declare("up", ir.U8, ir.Dims(w.Dims...)...), c.format))
+				}
+				b.Output("y", y)
+			})
+			inputs := map[string]*ir.Array{"x": normal(rng, 1, c.elements), "w": w}
+			if c.gated {
+				inputs["up"] = up
+			}
+			target := schedtest.Hopper()
+			target.Device = hardware.Unknown()
+			target.Device.Launch = 1e-6 // so that no group is too small for a choice
+			choices := schedtest.Choices(t, g, target)
+			at := slices.IndexFunc(choices, func(o *plan.Choice) bool { return o.Candidates[0].Family == emit.PackedRows })
+			if at < 0 {
+				t.Fatal("no kernel reads words")
+			}
+			for _, ring := range []struct{ rows, each, stages int }{{16, 1, 3}, {16, 2, 3}, {16, 4, 3}, {8, 4, 3}, {8, 1, 7}} {
+				s := choices[at].Candidates[0].Schedule
+				s.Rows, s.Each, s.Stages = ring.rows, ring.each, ring.stages
+				forced := schedtest.Forced(t, g, target, func(o *plan.Choice) (emit.Schedule, bool) { return s, o.Key == choices[at].Key })
+				if copiesOf(schedtest.Kernels(t, g, forced)) == 0 {
+					t.Errorf("%s copies no rows", s)
+				}
+				checkPacked(t, g, forced, inputs)
+			}
+		})
+	}
+}
+
+// copiesOf counts the asynchronous copies of kernels.
+func copiesOf(kernels []*loop.Kernel) (n int) {
+	for _, k := range kernels {
+		loop.Walk(k.Body, func(s loop.Stmt) {
+			if _, ok := s.(*loop.CopyAsync); ok {
+				n++
+			}
+		})
+	}
+	return n
+}
+
 // TestRoundedRowsOfAnyScale has blocks of zeros, of large, small and subnormal numbers, of ties, and with infinities and
 // NaN: results are those of the definition, within the error of a sum in f32.
 func TestRoundedRowsOfAnyScale(t *testing.T) {

@@ -9,7 +9,6 @@ import (
 	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
-	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -141,7 +140,14 @@ func packedRule(w *Space) (emit.Schedule, bool) {
 	if best < 0 {
 		return emit.Schedule{}, false
 	}
-	return packedSchedule(e, g, best), true
+	if emit.WithMma {
+		best = w.halfBlocks(best)
+	}
+	s := packedSchedule(e, g, best)
+	if emit.WithMma {
+		s = withRing(e, g, s)
+	}
+	return s, true
 }
 
 // periodOf returns a bound of the elements of a block of the format of the weights: the largest number by which their
@@ -205,115 +211,6 @@ func rowsCost(e *emit.Emitter, g *fusion.Group, s emit.Schedule) float64 {
 	return float64(emit.CeilDiv(groups, processors)*(s.Rows+activationRows)) * max(1, busyWarps/warps)
 }
 
-// packedCandidates returns the schedules of a product with packed weights that are worth measuring: more
-// and fewer rows, other slices, and rows without words.
-func packedCandidates(w *Space, rule emit.Schedule) []emit.Ranked {
-	cost := func(s emit.Schedule) float64 {
-		c, _ := w.sliceCost(s.K - 1)
-		d := w.e.Caps.Profile()
-		cycles := c * float64(fusion.Product(w.Group.Inner)) / loop.Warp * rowsCost(w.e, w.Group, s)
-		work := hardware.Work{Bytes: emit.BytesOf(w.Group.Reads()), Sectors: emit.BytesOf(w.Group.Reads())}
-		return max(work.Time(d), cycles/d.Clock)
-	}
-	list := []emit.Ranked{{Schedule: rule, Cost: cost(rule)}}
-	add := func(s emit.Schedule) {
-		if s != rule && packedFits(w, s) {
-			list = append(list, emit.Ranked{Schedule: s, Cost: cost(s)})
-		}
-	}
-	for _, rows := range []int{rule.Rows / 4, rule.Rows / 2, 2 * rule.Rows} {
-		s := rule
-		s.Rows = rows
-		add(s)
-	}
-	for number, split := range rowSlices {
-		if w.Group.Inner[0]%split.block == 0 {
-			add(packedSchedule(w.e, w.Group, number))
-		}
-	}
-	plain := shapeRows(w.e, w.Group)
-	return append(list, emit.Ranked{Schedule: plain, Cost: w.cost(plain)})
-}
-
-// packedFits reports whether a product with packed weights can have a schedule.
-func packedFits(w *Space, s emit.Schedule) bool {
-	e, g := w.e, w.Group
-	if s.K < 1 || s.K > len(rowSlices) || s != (emit.Schedule{Family: emit.PackedRows, K: s.K, Lanes: s.Lanes, Rows: s.Rows}) || !isPacked(e, g) {
-		return false
-	}
-	split := rowSlices[s.K-1]
-	if g.Inner[0]%split.block != 0 || s.Lanes%loop.Warp != 0 || s.Lanes < loop.Warp || s.Lanes > e.Caps.Invocations ||
-		s.Rows < 1 || s.Rows > min(maxPackedRows, s.Lanes) || !packedDivides(g, s.Rows) {
-		return false
-	}
-	turns := emit.CeilDiv(g.Inner[0]/split.elements(), s.Lanes)
-	_, ok := w.sliceCost(s.K - 1)
-	return ok && turns*split.elements() <= 2*maxPackedElements
-}
-
-// sliceCost is [sliceCost] of one of [rowSlices], which is computed once.
-func (w *Space) sliceCost(number int) (float64, bool) {
-	if w.slices == nil {
-		w.slices = make([]float64, len(rowSlices))
-	}
-	c := &w.slices[number]
-	if *c == 0 {
-		var ok bool
-		if *c, ok = sliceCost(w.e, w.Group, rowSlices[number]); !ok {
-			*c = -1
-		}
-	}
-	return *c, *c >= 0
-}
-
-// sliceCost returns cycles per element of a thread's slice: of instructions, by four schedulers, and of
-// the cache lines that loads of a warp touch. It is false where the weights do not factor.
-func sliceCost(e *emit.Emitter, g *fusion.Group, split rowSlice) (float64, bool) {
-	p := newPackedRows(e.Sibling(), g, split)
-	p.first = scalar.NewVar("first", ir.I32, 0, int64(fusion.Product(g.Outer)-1))
-	p.thread(scalar.NewVar("slice", ir.I32, 0, int64(g.Inner[0]/split.elements()-1)))
-	before := len(p.Body)
-	var values []scalar.Expr
-	for _, m := range p.members {
-		terms, ok := p.terms(m, p.first, p.slice[0])
-		if !ok {
-			return 0, false
-		}
-		for _, t := range p.weights.inWords(terms) {
-			values = append(values, append(t.numbers, t.scale, t.offset)...)
-			for _, q := range t.quads {
-				values = append(values, q.weights)
-			}
-		}
-	}
-	values = slices.DeleteFunc(values, func(x scalar.Expr) bool { return x == nil })
-	loads, ops := 0, len(values)
-	for _, s := range append(p.Body[before:], p.NameAll(values)...) {
-		loop.EachNode(s, func(n scalar.Expr) {
-			switch {
-			case n.Op == scalar.OpLoad:
-				loads++
-			case emit.WithMma && p.rounding != nil && isFree(n):
-			case len(n.Args) > 0:
-				ops++
-			}
-		})
-	}
-	elements := split.elements() * len(p.members)
-	bytes := 0
-	for _, t := range g.Reads() {
-		if t.DType == ir.U8 {
-			bytes += t.Len()
-		}
-	}
-	perSlice := float64(bytes) / float64(fusion.Product(g.Outer)) / float64(g.Inner[0]/split.elements()) / float64(len(p.members))
-	const schedulers, line = 4, 128
-	if emit.WithMma && p.rounding != nil {
-		return integerCost(ops, loads) / float64(elements), true
-	}
-	return (float64(ops)/schedulers + float64(loads)*(1+loop.Warp*perSlice/line)) / float64(elements), true
-}
-
 func newPackedRows(e *emit.Emitter, g *fusion.Group, split rowSlice) *packedRows {
 	r := &rowEmitter{
 		Emitter: e, g: g, shape: rowLayout{lanes: 1, rows: 1}, levels: g.Levels(), named: map[ir.Value]scalar.Expr{}, lane: loop.Int(0),
@@ -370,27 +267,17 @@ func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load activa
 		return emit.Launch{}, false
 	}
 	p.foldNumbers(lane, numbers)
-	ok := true
-	p.overRows(s.Rows, atOnce, func(at scalar.Expr) {
-		first := p.Name("first") // a variable even where it is known: expressions are distinguished by it
-		p.Body = append(p.Body, &loop.Let{Name: first, Value: p.Simplify(scalar.Add(begin, at))})
-		p.first = scalar.NewVar(first, ir.I32, 0, int64(max(fusion.Product(g.Outer)-atOnce, 1)))
-		p.beginRows(begin, at, s.Rows, atOnce)
-		for m := range p.members {
-			var sums []scalar.Expr
-			for j := range atOnce {
-				sum, fine := p.sum(m, j)
-				sums, ok = append(sums, sum), ok && fine
-				p.loadNext()
-			}
-			if ok {
-				p.fold(sums, lane, func(row, sum scalar.Expr) {
-					to := scalar.Add(scalar.Mul(scalar.Add(at, row), loop.Int(warps)), scalar.FloorDiv(lane, loop.Int(loop.Warp)))
-					p.Body = append(p.Body, &loop.Store{Array: parts[m], At: p.Simplify(to), Value: sum})
-				})
-			}
+	overRows := func(f func(at scalar.Expr)) { p.overRows(s.Rows, atOnce, f) }
+	if emit.WithMma && s.Stages > 0 {
+		r, ok := findRing(p, s)
+		if !ok {
+			return emit.Launch{}, false
 		}
-	})
+		atOnce = r.rows
+		overRows = func(f func(at scalar.Expr)) { p.overRing(r, lane, s, begin, f) }
+	}
+	ok := true
+	overRows(func(at scalar.Expr) { ok = p.sumRows(begin, at, lane, s, atOnce, parts) && ok })
 	if !ok {
 		return emit.Launch{}, false
 	}
@@ -403,6 +290,32 @@ func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load activa
 		return emit.Launch{}, false
 	}
 	return e.Finish(g.Name(), p.Body), true
+}
+
+// sumRows computes and stores the sums of a few rows from at on, counted from begin, the first of the workgroup. It reports false where
+// the weights do not factor.
+func (p *packedRows) sumRows(begin, at, lane scalar.Expr, s emit.Schedule, atOnce int, parts []int) bool {
+	first := p.Name("first") // a variable even where it is known: expressions are distinguished by it
+	p.Body = append(p.Body, &loop.Let{Name: first, Value: p.Simplify(scalar.Add(begin, at))})
+	p.first = scalar.NewVar(first, ir.I32, 0, int64(max(fusion.Product(p.g.Outer)-atOnce, 1)))
+	p.beginRows(begin, at, s.Rows, atOnce)
+	warps := s.Lanes / loop.Warp
+	for m := range p.members {
+		var sums []scalar.Expr
+		for j := range atOnce {
+			sum, ok := p.sum(m, j)
+			if !ok {
+				return false
+			}
+			sums = append(sums, sum)
+			p.loadNext()
+		}
+		p.fold(sums, lane, func(row, sum scalar.Expr) {
+			to := scalar.Add(scalar.Mul(scalar.Add(at, row), loop.Int(warps)), scalar.FloorDiv(lane, loop.Int(loop.Warp)))
+			p.Body = append(p.Body, &loop.Store{Array: parts[m], At: p.Simplify(to), Value: sum})
+		})
+	}
+	return true
 }
 
 // atOnce returns the number of rows whose weights are in flight together.
@@ -461,8 +374,9 @@ func (p *packedRows) beginRows(begin, at scalar.Expr, rows, atOnce int) {
 }
 
 // loadAhead loads a word before the loop over rows and, once it has been used, that of the next iteration.
-func (p *packedRows) loadAhead(array int, at scalar.Expr) scalar.Expr {
+func (p *packedRows) loadAhead(array int, at scalar.Expr, last int) scalar.Expr {
 	name, l := p.Name("w"), p.rows
+	at = atMost(at, last)
 	load := func(first scalar.Expr) scalar.Expr {
 		return scalar.LoadAt(array, ir.U32, p.Simplify(scalar.Substitute(at, func(x scalar.Expr) (scalar.Expr, bool) {
 			return first, x.Op == scalar.OpVar && x.Name == p.first.Name

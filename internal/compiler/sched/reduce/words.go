@@ -23,8 +23,9 @@ type wordLoads struct {
 	bases   []*wordBase
 	// whole means that numbers of bytes become words of four, see [integersOf].
 	whole bool
-	// ahead, if not nil, loads a word of an array before it is needed, and returns the variable that has it.
-	ahead func(array int, at scalar.Expr) scalar.Expr
+	// ahead, if not nil, loads a word of an array before it is needed, and returns the variable that has it. If last is not
+	// negative, words after it are none that count.
+	ahead func(array int, at scalar.Expr, last int) scalar.Expr
 }
 
 func newWordLoads(r *rowEmitter) *wordLoads { return &wordLoads{r: r, tensors: map[int]bool{}} }
@@ -152,13 +153,14 @@ func (w *wordLoads) load(b *wordBase) {
 	last = (last+wordBytes-1)/wordBytes - 1
 	for _, k := range sorted(needed, beyond) {
 		at := r.Simplify(scalar.Add(b.word, loop.Int(k)))
+		bound := -1
 		if !needed[k] {
-			at = scalar.Min(at, loop.Int(last))
+			bound = last
 		}
 		if w.ahead != nil {
-			b.words[k] = w.ahead(b.array, at)
+			b.words[k] = w.ahead(b.array, at, bound)
 		} else {
-			b.words[k] = r.let("w", scalar.LoadAt(b.array, ir.U32, at))
+			b.words[k] = r.let("w", scalar.LoadAt(b.array, ir.U32, atMost(at, bound)))
 		}
 	}
 	if b.known {
@@ -179,6 +181,14 @@ func (w *wordLoads) load(b *wordBase) {
 		both := scalar.Or(scalar.Shl(scalar.Convert(b.words[k+1], ir.U64), scalar.ConstI(ir.U64, 32)), scalar.Convert(b.words[k], ir.U64))
 		b.whole[k] = r.let("v", scalar.Convert(scalar.Shr(both, scalar.Convert(b.shift, ir.U64)), ir.U32))
 	}
+}
+
+// atMost returns a position that is at most last, if that is not negative.
+func atMost(at scalar.Expr, last int) scalar.Expr {
+	if last < 0 {
+		return at
+	}
+	return scalar.Min(at, loop.Int(last))
 }
 
 func floorDiv(at int) int { return (at - (at%wordBytes+wordBytes)%wordBytes) / wordBytes }
