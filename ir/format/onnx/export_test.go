@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
@@ -134,6 +135,33 @@ func TestExportKeepsNamesAndSymbols(t *testing.T) {
 	y, _ := back.Graph.Output("y")
 	if _, next := back.Graph.Output("count_next"); !next || y.Value.Shape().String() != "[m*n,4]" {
 		t.Errorf("the graph read back is\n%s", back.Graph)
+	}
+}
+
+// The end of a slice whose size is open is computed from sizes that nothing else may have asked for.
+func TestExportedSliceOfOpenSize(t *testing.T) {
+	g, err := ir.Build("slice", func(b *ir.Builder) {
+		n := ir.Sym("n")
+		x := b.Input("x", ir.F32, n)
+		b.Output("y", ops.SliceAxis(b, x, 0, ir.N(1), n.Sub(ir.N(1))))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.Export(g, onnx.ExportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound, err := readBack(t, m, onnx.Options{}).Graph.Bind(map[string]int{"n": 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ir.Eval(bound, map[string]*ir.Array{"x": ir.Floats(ir.F32, []float64{5, 6, 7}, 3)}, ir.EvalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got[0].F, []float64{6, 7}) {
+		t.Errorf("y is %v, not 6 and 7", got[0].F)
 	}
 }
 
