@@ -225,6 +225,9 @@ test('every optimizer trains', async (t) => {
     const { loss } = await trainer.run({ steps: 20, batches: () => ({ x }) });
     assert.ok(loss < 13.5, `${kind}: ${loss}`); // it begins at 13.5
   }
+  const sophia = { kind: 'graph', message: /^train: no entry updates the curvature of the optimizer sophia: entries must have the graph of graph.curvature$/ };
+  await assert.rejects(train(line(), { optimizer: { kind: 'sophia' }, ...here }), sophia);
+  await assert.rejects(train(line(), { optimizer: { kind: 'sgd' }, groups: [{ params: ['slope'], optimizer: { kind: 'sophia' } }], ...here }), sophia);
   assert.throws(() => line().curvature({ optimizer: { kind: 'adam' } }), { kind: 'attr', message: /^curvature: the optimizer is adam: it must be sophia$/ });
 });
 

@@ -99,7 +99,8 @@ func mergeReductions(a, b *Group) *Group {
 }
 
 // repeatRow makes the reduction of a single row a reduction of each row of b, its only reader: all of them
-// compute the same number, which takes less time than another launch.
+// compute the same number, which takes less time than another launch. What b reads of the row beside that number, it reads at
+// the same column.
 func repeatRow(a, b *Group) *Group {
 	rows, length := Product(b.Outer), Product(b.Inner)
 	if len(a.Outer) > 0 || len(b.Outer) == 0 || !slices.Equal(a.Inner, b.Inner) || b.Rows().Parts() > 1 || !b.partition.options.Policy.RepeatsRow(rows, length) {
@@ -107,6 +108,15 @@ func repeatRow(a, b *Group) *Group {
 	}
 	for _, k := range a.footprint.keeps {
 		if i := slices.IndexFunc(b.footprint.reads, func(u use) bool { return u.v == k.v }); i < 0 || b.footprint.reads[i].n < k.n {
+			return nil
+		}
+	}
+	phi, ok := align(a, b)
+	if !ok {
+		return nil
+	}
+	for i, c := range phi {
+		if c >= 0 && c != i-len(b.Outer) {
 			return nil
 		}
 	}

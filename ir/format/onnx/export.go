@@ -14,7 +14,7 @@ type modelBuilder struct {
 	main     *graph
 	at       *graph  // the graph that nodes are added to: the main one or one within a node
 	literals []*node // constants, before all other nodes
-	sizes    []*node // nodes of the main graph that compute sizes, in topological order
+	sizes    *graph  // nodes that compute sizes, before all others but constants
 	names    map[string]bool
 	consts   map[string]tensorRef
 	small    map[string]tensorRef  // integers of 8 and 16 bits, by the names of what they were cast to
@@ -107,7 +107,7 @@ func (e *modelBuilder) node(op string, results int, in []string, attrs ...*attri
 	}
 	n.name = "node:" + n.outputs[0]
 	e.at.nodes = append(e.at.nodes, n)
-	if e.at == e.main && len(e.main.nodes)+len(e.sizes) > maxNodes {
+	if e.at == e.main && len(e.main.nodes)+len(e.sizes.nodes) > maxNodes {
 		e.unsupported("the model has more than %d nodes", maxNodes)
 	}
 	return n.outputs

@@ -51,6 +51,7 @@ func exportForms() map[ir.Op]form {
 		ops.OpMaxPool:        claim(oneForm(exportMaxPool), isPlainPool),
 		ops.OpAvgPool:        claim(oneForm(exportAvgPool), isPlainPool),
 
+		ops.OpAssociativeScan:  exportAssociative,
 		ops.OpQuantizeLinear:   claim(oneForm(exportQuantize), isQuantization),
 		ops.OpDequantizeLinear: claim(oneForm(exportDequantize), isQuantization),
 	}

@@ -182,6 +182,16 @@ func (e modelMoves) combined(list []ir.Accumulator, args []tensorRef, combine fu
 	return out
 }
 
+// exportAssociative exports a scan whose operator consists of elementwise ops by its elements. One with composites, which are no
+// scalar expressions, is exported as nodes on parts of the operands.
+func exportAssociative(e *exporter, n *ir.Node, in []exported) []exported {
+	composite := func(x *ir.Node) bool { return x.Def().IsComposite() }
+	if _, known := n.Types()[0].Shape.Ints(); known && slices.ContainsFunc(n.Subgraphs()[0].Nodes(), composite) {
+		return e.inline(n, in)
+	}
+	return lowered(e, n, in)
+}
+
 // loweredPrefix combines in steps of doubling length: after the step of length k each element combines the
 // last 2·k.
 func (e *exporter) loweredPrefix(n *ir.Node, l *ir.PrefixLowering, in []exported) []exported {

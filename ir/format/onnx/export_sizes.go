@@ -24,11 +24,10 @@ func (e *modelBuilder) dimVector(d ir.Dim) tensorRef {
 // early adds the nodes of f to those of the main graph that come before all others, where graphs within
 // nodes see their results too.
 func (e *modelBuilder) early(f func() tensorRef) tensorRef {
-	at, nodes, prefix := e.at, e.main.nodes, e.prefix
-	e.at, e.main.nodes, e.prefix = e.main, e.sizes, ""
+	at, prefix := e.at, e.prefix
+	e.at, e.prefix = e.sizes, ""
 	t := f()
-	e.sizes = e.main.nodes
-	e.at, e.main.nodes, e.prefix = at, nodes, prefix
+	e.at, e.prefix = at, prefix
 	return t
 }
 

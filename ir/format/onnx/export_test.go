@@ -3,8 +3,10 @@ package onnx_test
 import (
 	"bytes"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/rlx-go/rlx/ir"
@@ -137,6 +139,33 @@ func TestExportKeepsNamesAndSymbols(t *testing.T) {
 	}
 }
 
+// The end of a slice whose size is open is computed from sizes that nothing else may have asked for.
+func TestExportedSliceOfOpenSize(t *testing.T) {
+	g, err := ir.Build("slice", func(b *ir.Builder) {
+		n := ir.Sym("n")
+		x := b.Input("x", ir.F32, n)
+		b.Output("y", ops.SliceAxis(b, x, 0, ir.N(1), n.Sub(ir.N(1))))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.Export(g, onnx.ExportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound, err := readBack(t, m, onnx.Options{}).Graph.Bind(map[string]int{"n": 3})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ir.Eval(bound, map[string]*ir.Array{"x": ir.Floats(ir.F32, []float64{5, 6, 7}, 3)}, ir.EvalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got[0].F, []float64{6, 7}) {
+		t.Errorf("y is %v, not 6 and 7", got[0].F)
+	}
+}
+
 // What nothing uses is not written: here a product that another one replaces, and its constant.
 func TestExportLeavesOutWhatIsNotUsed(t *testing.T) {
 	g, err := ir.Build("unused", func(b *ir.Builder) {
@@ -226,5 +255,39 @@ func TestExportRefuses(t *testing.T) {
 	}
 	if err := short.Write(&bytes.Buffer{}); !errors.Is(err, ir.ErrShape) {
 		t.Errorf("a weight without elements: %v", err)
+	}
+}
+
+// The operator of a scan may be a composite, such as log_add_exp.
+func TestExportedScanByComposite(t *testing.T) {
+	build := func(n ir.Dim) *ir.Graph {
+		g, err := ir.Build("scan", func(b *ir.Builder) {
+			x := b.Input("x", ir.F64, n, ir.N(2))
+			y := ops.AssociativeScan(b, ops.AssociativeAttrs{}, []ir.Value{x}, func(b *ir.Builder, x, y []ir.Value) []ir.Value {
+				return []ir.Value{ops.LogAddExp(b, x[0], y[0])}
+			})
+			b.Output("y", y[0])
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return g
+	}
+	if _, err := onnx.Export(build(ir.Sym("n")), onnx.ExportOptions{}); !errors.Is(err, ir.ErrSymbol) {
+		t.Errorf("the error of an open size is %v", err)
+	}
+	m, err := onnx.Export(build(ir.N(3)), onnx.ExportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	x := []float64{math.Log(1), math.Log(5), math.Log(2), math.Log(6), math.Log(3), math.Log(7)}
+	got, err := ir.Eval(readBack(t, m, onnx.Options{}).Graph, map[string]*ir.Array{"x": ir.Floats(ir.F64, x, 3, 2)}, ir.EvalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []float64{1, 5, 3, 11, 6, 18} {
+		if d := math.Exp(got[0].F[i]) - want; math.Abs(d) > 1e-12 {
+			t.Errorf("element %d is off by %g", i, d)
+		}
 	}
 }

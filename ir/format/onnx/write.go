@@ -45,7 +45,7 @@ func Export(g *ir.Graph, o ExportOptions) (*Model, error) {
 	}
 	main := &graph{name: g.Name()}
 	e := &exporter{modelMoves{&modelBuilder{
-		main: main, at: main, names: map[string]bool{"": true}, consts: map[string]tensorRef{}, small: map[string]tensorRef{}, syms: map[string]symbolAxis{},
+		main: main, at: main, sizes: &graph{}, names: map[string]bool{"": true}, consts: map[string]tensorRef{}, small: map[string]tensorRef{}, syms: map[string]symbolAxis{},
 	}}, o, exportForms()}
 	ports := e.ports(g)
 	names := e.reserve(g)
@@ -53,7 +53,7 @@ func Export(g *ir.Graph, o ExportOptions) (*Model, error) {
 	if e.err != nil {
 		return nil, e.err
 	}
-	e.main.nodes = slices.Concat(e.literals, e.sizes, e.main.nodes)
+	e.main.nodes = slices.Concat(e.literals, e.sizes.nodes, e.main.nodes)
 	e.main.prune(map[string]bool{})
 	return &Model{
 		IRVersion: writtenIRVersion, Producer: producer, Opsets: map[string]int64{"": writtenOpset},

@@ -307,6 +307,13 @@ function furtherEntries(entries: Entries, evalAverages: Entries, step: Graph, op
   return all;
 }
 
+/** Refuses the optimizer `sophia` without an entry that updates its curvature, which would stay 0. */
+function checkCurvature({ optimizer, groups = [] }: TrainingOptions, entries: readonly Graph[]): void {
+  if (![optimizer, ...groups.map((group) => group.optimizer)].some((one) => one?.kind === 'sophia')) return;
+  if (entries.some(({ outputs }) => outputs?.some(({ name, state }) => state && /^optim\/(.*:)?h\//.test(name)))) return;
+  throw new RlxError('graph', 'train: no entry updates the curvature of the optimizer sophia: entries must have the graph of graph.curvature', { name: 'entries' });
+}
+
 async function trainerOf(source: Graph | (() => Graph), options: TrainingOptions): Promise<Trainer> {
   checkOptions('train', options, `${trainingOptions} ${programOptions}`);
   const { optimizer, loss = 'loss', schedule, frozen, groups, policy, name, constantKeys, allowUnreached, measureNorm, history = 64, precision, rate, entries, evalAverages, params = {}, seed = 0, symbols = {}, limits = {}, tune = false, recover, ...rest } = options ?? {} as TrainingOptions;
@@ -329,6 +336,7 @@ async function trainerOf(source: Graph | (() => Graph), options: TrainingOptions
   };
   const finished = ({ graph, bound, step }: ReturnType<typeof derived>) => {
     const more = furtherEntries(entries, evalAverages, step, name);
+    checkCurvature(options, Object.values(more));
     const starts = source instanceof Graph ? undefined : initialParams(bound, params, seed);
     return { job: jobOf({ name: graph.name, entries: { step, ...more }, symbols, limits, tune }, { graph, ...more }), bound, starts };
   };
