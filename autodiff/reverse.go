@@ -2,6 +2,7 @@ package autodiff
 
 import (
 	"github.com/rlx-go/rlx/internal/derive"
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -255,7 +256,7 @@ func (v variables) name(g *ir.Graph, i int) string {
 
 // values selects the values of the variables from those of all ports and outputs.
 func (v variables) values(in, out []ir.Value) []ir.Value {
-	return append(pick(in, v.ports), pick(out, v.outputs)...)
+	return append(permute.Pick(in, v.ports), permute.Pick(out, v.outputs)...)
 }
 
 // types returns the types of the variables.
@@ -268,12 +269,4 @@ func (v variables) types(g *ir.Graph) []ir.Type {
 		out = append(out, o.Value)
 	}
 	return ir.TypesOf(v.values(in, out))
-}
-
-func pick(list []ir.Value, at []int) []ir.Value {
-	out := make([]ir.Value, len(at))
-	for i, k := range at {
-		out[i] = list[k]
-	}
-	return out
 }

@@ -3,6 +3,7 @@ package cpu
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -177,7 +178,7 @@ func (t *canceller) hasOperands(n *ir.Node, perm []int) bool {
 		case t.perm[x.ID()] != nil && slices.Equal(t.perm[x.ID()], perm):
 			found = true
 		case x.Op() == ops.OpBroadcastInDim:
-			if _, axes := broadcastAxes(x); !slices.IsSorted(operandAxes(axes, perm)) {
+			if _, axes := broadcastAxes(x); !slices.IsSorted(permute.Pick(perm, axes)) {
 				return false
 			}
 		case x.Op() != ir.OpConstant:
@@ -195,15 +196,6 @@ func broadcastAxes(n *ir.Node) (sizes ir.Shape, axes []int) {
 		}
 	}
 	return sizes, axes
-}
-
-// operandAxes returns the axes that axes of a transpose by perm are of its operand.
-func operandAxes(axes, perm []int) []int {
-	out := make([]int, len(axes))
-	for i, a := range axes {
-		out[i] = perm[a]
-	}
-	return out
 }
 
 // hasUsers reports whether all users of an elementwise node or a reshape do without its transpose.
@@ -257,7 +249,7 @@ func (t *canceller) copy(b *ir.Builder) {
 		case t.undoes(n):
 			to.Set(n.Result(0), before.Get(n.Input(0)))
 		case t.reduces(n):
-			axes := operandAxes(n.Attrs().(*ops.AxesAttrs).Axes, t.perm[n.Input(0).Node().ID()])
+			axes := permute.Pick(t.perm[n.Input(0).Node().ID()], n.Attrs().(*ops.AxesAttrs).Axes)
 			slices.Sort(axes)
 			to.SetAll(n, b.CopyWith(n, &ops.AxesAttrs{Axes: axes}, nil, []ir.Value{before.Get(n.Input(0))}))
 		default:
@@ -283,7 +275,7 @@ func (t *canceller) operand(b *ir.Builder, v ir.Value, perm []int, to, before *i
 	if len(sizes) < from.Rank() {
 		from = ops.Reshape(b, from, sizes...)
 	}
-	return ops.BroadcastInDim(b, from, operandShape(x.Result(0).Shape(), perm), operandAxes(axes, perm))
+	return ops.BroadcastInDim(b, from, operandShape(x.Result(0).Shape(), perm), permute.Pick(perm, axes))
 }
 
 // operandShape returns the shape of what has the given one when transposed by perm.

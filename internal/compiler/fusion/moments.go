@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -160,7 +161,7 @@ func shiftedSumOf(b *ir.Builder, x ir.Value, axes []int) shiftedSum {
 	some := sampled(b, x, axes)
 	s := shiftedSum{axes: axes}
 	s.shift = ops.Div(b, ops.ReduceSum(b, some, axes...), ops.Const(b, ir.F32, float64(rowLength(some, axes))))
-	kept := slices.DeleteFunc(identity(x.Rank()), func(axis int) bool { return slices.Contains(axes, axis) })
+	kept := permute.Others(x.Rank(), axes)
 	s.deviations = ops.Sub(b, x, ops.BroadcastInDim(b, s.shift, x.Shape(), kept))
 	s.sum = ops.ReduceSum(b, s.deviations, axes...)
 	s.n = float64(rowLength(x, axes))
