@@ -154,15 +154,14 @@ func (r reverse) apply(g *ir.Graph) (*ir.Graph, error) {
 	}
 	prefix := freePrefix(g, gradPrefix)
 	d, err := ir.Transform(g.Name(), func(b *ir.Builder) {
-		m := ir.NewMapping(g)
-		b.CopyPorts(g, m)
-		out, residuals := p.forward(b, portValues(g, m))
+		in := b.CopyPorts(g, nil)
+		out, residuals := p.forward(b, in)
 		back := p.backward(b, residuals, r.cotangents(b, out))
 		if r.missing == MissingIsError {
 			b.Fail(r.missingPath(g, by, back))
 		}
 		copyOutputs(b, g, out, r.give)
-		for i, v := range by.values(portValues(g, m), out) {
+		for i, v := range by.values(in, out) {
 			b.Output(prefix+by.name(g, i), orZeros(b, back[i], v))
 		}
 	})
