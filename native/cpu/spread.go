@@ -59,9 +59,7 @@ func spreadSpace(code *fusion.Code, outer []int, e scalar.Expr) (at ir.Index, di
 	if !isWord(e.Type) || e.Op == scalar.OpConst || e.Op == scalar.OpVar || scalar.Any(e, isCheck) {
 		return nil, nil, false
 	}
-	short := false
-	scalar.Walk(e, func(x scalar.Expr) { short = short || x.Op == scalar.OpLoad && repeatsShortly(code, outer, x) })
-	if !short {
+	if !scalar.Any(e, func(x scalar.Expr) bool { return x.Op == scalar.OpLoad && repeatsShortly(code, outer, x) }) {
 		return nil, nil, false
 	}
 	for i, v := range code.Outer {
