@@ -64,7 +64,7 @@ func besidePyTorch(b *testing.B, torch *peer, name string, p native.Program, ste
 	least, eager, compiled := math.Inf(1), math.Inf(1), math.Inf(1)
 	runBound(b, step)
 	for range 3 {
-		least = min(least, leastOf(b, step))
+		least = min(least, minTime(b, step))
 		eager = min(eager, torch.time("eager "+name))
 		if os.Getenv("RLX_BENCH_HOW") != "eager" {
 			compiled = min(compiled, torch.time("compile "+name))

@@ -19,7 +19,7 @@ import (
 // in even steps through the row: the factor is about 1 + 1/K, at most 1 + n/K², by an outlier among them, and n/K if all of
 // them are (Chan, Golub and LeVeque, Algorithms for Computing the Sample Variance: Analysis and Recommendations).
 
-// sampledElements is about the least K: few enough to be summed up by one short kernel.
+// sampledElements is the least K where rows have as many elements: one short kernel sums so few.
 const sampledElements = 256
 
 // squares is a sum of squared deviations from the mean.
