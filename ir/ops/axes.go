@@ -108,10 +108,7 @@ func windowCount(n, extent ir.Dim, stride int) (ir.Dim, error) {
 
 // placeAxes moves axis i of x to position place[i].
 func placeAxes(b *ir.Builder, x ir.Value, place []int) ir.Value {
-	perm := make([]int, len(place))
-	for i, p := range place {
-		perm[p] = i
-	}
+	perm := permute.Inverse(place)
 	if slices.IsSorted(perm) {
 		return x
 	}

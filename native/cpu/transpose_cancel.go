@@ -77,7 +77,7 @@ func (t *canceller) undoes(n *ir.Node) bool {
 	}
 	x := n.Input(0).Node()
 	p := t.perm[x.ID()]
-	return p != nil && x.Op() != ops.OpTranspose && slices.Equal(n.Attrs().(*ops.TransposeAttrs).Perm, inverse(p)) && !t.needs(n, p, maxBetween)
+	return p != nil && x.Op() != ops.OpTranspose && slices.Equal(n.Attrs().(*ops.TransposeAttrs).Perm, permute.Inverse(p)) && !t.needs(n, p, maxBetween)
 }
 
 // maxBetween is the number of elementwise nodes between two transposes up to which [canceller.needs] looks.
@@ -95,14 +95,6 @@ func (t *canceller) needs(n *ir.Node, perm []int, depth int) bool {
 		}
 		return depth > 0 && u.Def().Scalar != nil && t.needs(u, perm, depth-1)
 	})
-}
-
-func inverse(perm []int) []int {
-	out := make([]int, len(perm))
-	for i, p := range perm {
-		out[p] = i
-	}
-	return out
 }
 
 // reshaped returns the axes of the transpose that a reshape of a transpose is of a reshape; nil where it is none.
@@ -268,7 +260,7 @@ func (t *canceller) operand(b *ir.Builder, v ir.Value, perm []int, to, before *i
 		return before.Get(v)
 	}
 	if x.Op() != ops.OpBroadcastInDim {
-		return ops.Transpose(b, to.Get(v), inverse(perm)...)
+		return ops.Transpose(b, to.Get(v), permute.Inverse(perm)...)
 	}
 	from := to.Get(x.Input(0))
 	sizes, axes := broadcastAxes(x)

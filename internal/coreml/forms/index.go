@@ -143,12 +143,8 @@ func scatter(e *Emitter, n *ir.Node, in []Value, mode string) Value {
 		return data
 	})
 	order := d.order()
-	back := make([]int, len(order))
-	for i, axis := range order {
-		back[axis] = i
-	}
 	dims := permute.Pick(d.operand, order)
-	r, out := e.transpose(e.reshape(r, fold(dims)), dims, back)
+	r, out := e.transpose(e.reshape(r, fold(dims)), dims, permute.Inverse(order))
 	return e.value(r, out)
 }
 

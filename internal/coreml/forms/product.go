@@ -123,10 +123,6 @@ func spatialOf(n *ir.Node, a *ops.ConvAttrs) []int {
 func (e *Emitter) convolved(n *ir.Node, a *ops.ConvAttrs, out []int, args mil.Args) Value {
 	args["pad_type"] = "custom"
 	r := e.Op("conv", args)
-	back := make([]int, len(a.Out)) // axis a.Out[i] of the result is axis i of r
-	for i, axis := range a.Out {
-		back[axis] = i
-	}
-	r, _ = e.transpose(e.reshape(r, fold(out)), out, back)
+	r, _ = e.transpose(e.reshape(r, fold(out)), out, permute.Inverse(a.Out)) // axis a.Out[i] of the result is axis i of r
 	return e.value(r, whole(n.Types()[0]))
 }
