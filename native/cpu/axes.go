@@ -176,12 +176,7 @@ func (p *pair) offset(e scalar.Expr) bool {
 	if sum.coef(p.a) != sum.coef(p.b)*p.size {
 		return false
 	}
-	for _, t := range sum.terms {
-		if t.of.Op != scalar.OpVar && !p.mergeable(t.of) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(sum.terms, func(t affineTerm) bool { return t.of.Op != scalar.OpVar && !p.mergeable(t.of) })
 }
 
 // mergeable reports whether an expression uses the two coordinates in the offsets of loads

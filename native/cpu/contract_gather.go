@@ -88,12 +88,7 @@ func (x *factorAxes) dims() map[string]int {
 
 // isOver reports whether an affine form uses the given variables only.
 func (a affine) isOver(known map[string]int) bool {
-	for _, t := range a.terms {
-		if t.of.Op != scalar.OpVar || known[t.of.Name] == 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(a.terms, func(t affineTerm) bool { return t.of.Op != scalar.OpVar || known[t.of.Name] == 0 })
 }
 
 // add adds a multiple of another affine form.

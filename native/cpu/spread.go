@@ -109,10 +109,8 @@ func copies(code *fusion.Code, outer []int, load scalar.Expr) bool {
 		return false
 	}
 	sum := affineOf(load.Args[0])
-	for _, v := range code.Outer {
-		if sum.coef(v.Name) == 0 {
-			return false
-		}
+	if slices.ContainsFunc(code.Outer, func(v scalar.Expr) bool { return sum.coef(v.Name) == 0 }) {
+		return false
 	}
 	step := sum.coef(code.Outer[last].Name)
 	return (step == -1 || step == 2) && len(sum.terms) == len(code.Outer)
