@@ -18,8 +18,8 @@ func Long() native.Backend { return backend{1} }
 // LowerComposites returns the graph that the backend compiles for g.
 func LowerComposites(g *ir.Graph) (*ir.Graph, error) { return lowerComposites(g) }
 
-// OutsideKernels returns the arithmetic and the loads of a program's first entry that are done lane by lane, not by kernels, in groups
-// of some work; none where there are no kernels.
+// OutsideKernels returns the arithmetic and the loads of a program's first entry that are done lane by lane, not by kernels, in
+// groups of some work; none where there are no kernels.
 func OutsideKernels(p native.Program) []string {
 	if !jit.Available() {
 		return nil

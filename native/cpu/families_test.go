@@ -165,8 +165,8 @@ func startOf(s native.Slot) native.Tensor {
 	return native.Float32s(x, s.Dims...)
 }
 
-// TestFamiliesTrainInKernels keeps the families working between runs of the benchmark: the loss is finite, and kernels lack no arithmetic
-// and no load of theirs, which would take ten times as long or more.
+// TestFamiliesTrainInKernels keeps the families working between runs of the benchmark: the loss is finite, and kernels compute
+// all arithmetic and loads, which take ten times as long or more outside them.
 func TestFamiliesTrainInKernels(t *testing.T) {
 	for _, f := range slices.Concat(families.All, families.Further) {
 		t.Run(f.Name, func(t *testing.T) {

@@ -52,9 +52,8 @@ func nll(c *call, logs ir.Value) ir.Value {
 // trainingRule returns the next value of a tensor and its next states.
 type trainingRule func(x, grad ir.Value, states []ir.Value) []ir.Value
 
-// update computes a training op. Its operands are a rate, the number of the step, then for n tensors their values, gradients and
-// states, n of each; its results the next values and states, n of each. made returns the rule for
-// tensors of type d.
+// update computes a training op. Its operands are a rate, the number of the step, then for n tensors their values, gradients
+// and states, n of each; its results the next values and states, n of each. made returns the rule for tensors of type d.
 func update(c *call, states int, made func(rate, step ir.Value, d ir.DType) trainingRule) []ir.Value {
 	n := (len(c.in) - 2) / (2 + states)
 	if n < 1 || len(c.in) != 2+n*(2+states) {
