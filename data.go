@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
@@ -58,11 +59,7 @@ func inOrder(data Inputs, size int, all bool) func() iter.Seq2[Inputs, error] {
 			if !all {
 				rows -= rows % size
 			}
-			order := make([]int, rows)
-			for i := range order {
-				order[i] = i
-			}
-			yieldRows(data, size, order, yield)
+			yieldRows(data, size, permute.Counting(0, rows), yield)
 		}
 	}
 }

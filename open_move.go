@@ -2,6 +2,7 @@ package rlx
 
 import (
 	"context"
+	"slices"
 
 	"github.com/rlx-go/rlx/internal/executor/fair"
 	"github.com/rlx-go/rlx/internal/executor/pending"
@@ -91,12 +92,7 @@ func (m *mover) forget(ctx context.Context, p native.Program) error {
 
 // writes reports whether a graph changes a parameter or a state.
 func writes(g *ir.Graph) bool {
-	for _, o := range g.Outputs() {
-		if o.State {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(g.Outputs(), func(o ir.Output) bool { return o.State })
 }
 
 // run starts an entry of a program after the runs before.

@@ -55,12 +55,7 @@ func watch(loss *ir.Graph) (*ir.Graph, []string, error) {
 // changes no state of the loss, is the very one to look for.
 func keepFirst(step *ir.Graph) (*ir.Graph, error) {
 	return ir.Transform(step.Name(), func(b *ir.Builder) {
-		m := ir.NewMapping(step)
-		b.CopyPorts(step, m)
-		in := make([]ir.Value, len(step.Ports()))
-		for i, p := range step.Ports() {
-			in[i] = m.Get(p.Value)
-		}
+		in := b.CopyPorts(step, nil)
 		old := b.State(watchState, ir.I32)
 		for i, v := range b.Splice(step, in) {
 			if o := step.Outputs()[i]; o.Name != watchState {

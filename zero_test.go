@@ -1,6 +1,7 @@
 package rlx_test
 
 import (
+	"maps"
 	"reflect"
 	"testing"
 
@@ -64,9 +65,7 @@ func TestTheZeroOptionsOfAProgramAreThoseOfThePlainCalls(t *testing.T) {
 			t.Error("the zero LoadOptions allow missing parameters")
 		}
 		extra := map[string]rlx.Tensor{"x1": full["w1"]}
-		for name, x := range full {
-			extra[name] = x
-		}
+		maps.Copy(extra, full)
 		if err := p.LoadWith(ctx, extra, rlx.LoadOptions{}); err == nil {
 			t.Error("the zero LoadOptions allow extra values")
 		}

@@ -68,7 +68,7 @@ func singles(x []float64) []float32 {
 	return out
 }
 
-// checkOnDevices compares the outputs of a graph of f32 with its meaning.
+// checkOnDevices compares the outputs of a graph of f32 with those of the reference implementation.
 func checkOnDevices(t *testing.T, g *ir.Graph, in values) {
 	t.Helper()
 	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})

@@ -62,9 +62,7 @@ func HessianWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
 	}
 	prefix := freePrefix(g, gradPrefix)
 	h, err := ir.Transform(g.Name(), func(b *ir.Builder) {
-		m := ir.NewMapping(g)
-		b.CopyPorts(g, m)
-		in := portValues(g, m)
+		in := b.CopyPorts(g, nil)
 		copyOutputs(b, g, b.Splice(g, in), nil)
 		for _, row := range wrt {
 			for _, column := range wrt {
@@ -100,9 +98,7 @@ func jacobian(g *ir.Graph, output string, o Options, matrix dense) (*ir.Graph, e
 		}
 	}
 	j, err := ir.Transform(g.Name(), func(b *ir.Builder) {
-		m := ir.NewMapping(g)
-		b.CopyPorts(g, m)
-		in := portValues(g, m)
+		in := b.CopyPorts(g, nil)
 		copyOutputs(b, g, b.Splice(g, in), nil)
 		for _, port := range ports {
 			b.Output(JacobianName(output, g.Ports()[port].Name), matrix(b, g, in, at, port))

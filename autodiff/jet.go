@@ -55,16 +55,14 @@ func JetWith(g *ir.Graph, order int, o Options) (*ir.Graph, error) {
 	}
 	prefix := freePrefix(g, seriesPrefix)
 	j, err := ir.Transform(g.Name(), func(b *ir.Builder) {
-		m := ir.NewMapping(g)
-		b.CopyPorts(g, m)
-		curve := make([][]ir.Value, len(g.Ports()))
+		in, curve := b.CopyPorts(g, nil), make([][]ir.Value, len(g.Ports()))
 		for _, i := range ports {
 			p := g.Ports()[i]
 			for k := 1; k <= order; k++ {
 				curve[i] = append(curve[i], b.Port(ir.InputPort, seriesName(prefix, k, p.Name), p.Value.Type()))
 			}
 		}
-		out := alongCurve(b, g, portValues(g, m), curve, order)
+		out := alongCurve(b, g, in, curve, order)
 		copyOutputs(b, g, column(out, 0), nil)
 		for _, i := range plainOutputs(g) {
 			for k := 1; k <= order; k++ {

@@ -34,14 +34,12 @@ func JVPWith(g *ir.Graph, o Options) (*ir.Graph, error) {
 		}
 	}
 	j, err := ir.Transform(g.Name(), func(b *ir.Builder) {
-		m := ir.NewMapping(g)
-		b.CopyPorts(g, m)
-		t := make([]ir.Value, len(g.Ports()))
+		in, t := b.CopyPorts(g, nil), make([]ir.Value, len(g.Ports()))
 		for _, i := range ports {
 			p := g.Ports()[i]
 			t[i] = b.Port(ir.InputPort, prefix+p.Name, p.Value.Type())
 		}
-		out, tout := derive.JVP(b, g, portValues(g, m), t)
+		out, tout := derive.JVP(b, g, in, t)
 		copyOutputs(b, g, out, nil)
 		for _, i := range plainOutputs(g) {
 			b.Output(prefix+g.Outputs()[i].Name, orZeros(b, tout[i], out[i]))
@@ -72,15 +70,6 @@ func checkPaths(g *ir.Graph, ports, outputs []int) error {
 		}
 	}
 	return nil
-}
-
-// portValues returns the mapped values of the ports of g.
-func portValues(g *ir.Graph, m *ir.Mapping) []ir.Value {
-	in := make([]ir.Value, len(g.Ports()))
-	for i, p := range g.Ports() {
-		in[i] = m.Get(p.Value)
-	}
-	return in
 }
 
 // copyOutputs declares the outputs of g with the given values, and drops the plain outputs that

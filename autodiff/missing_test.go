@@ -2,6 +2,7 @@ package autodiff_test
 
 import (
 	"errors"
+	"maps"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff"
@@ -97,9 +98,7 @@ func TestPortsWithoutAPathAreTreatedAlike(t *testing.T) {
 			check := func(d *ir.Graph, err error) {
 				t.Helper()
 				in := values{"x": num(3), "z": num(0.5)}
-				for port, a := range c.in {
-					in[port] = a
-				}
+				maps.Copy(in, c.in)
 				checkFloats(t, c.zero, eval(t, must(t, d, err), in)[c.zero], []float64{0}, 0)
 			}
 			refused := func(_ *ir.Graph, err error) {

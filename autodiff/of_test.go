@@ -2,6 +2,7 @@ package autodiff_test
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -166,9 +167,7 @@ func TestSplitVJPIsVJPInTwoGraphs(t *testing.T) {
 	}
 	between := eval(t, forward, onlyPorts(forward, in))
 	checkFloats(t, "loss", between["loss"], want["loss"].F, 1e-14)
-	for name, x := range in {
-		between[name] = x
-	}
+	maps.Copy(between, in)
 	if slices.Contains(portNames(backward), "input labels") || !slices.Contains(portNames(backward), "param w2") {
 		t.Errorf("the second graph takes %q", portNames(backward))
 	}

@@ -18,9 +18,7 @@ func nthOrder(g *ir.Graph, output, wrt string, n int) (*ir.Graph, error) {
 		return nil, err
 	}
 	return ir.Transform(g.Name(), func(b *ir.Builder) {
-		m := ir.NewMapping(g)
-		b.CopyPorts(g, m)
-		in, curve := portValues(g, m), make([][]ir.Value, len(g.Ports()))
+		in, curve := b.CopyPorts(g, nil), make([][]ir.Value, len(g.Ports()))
 		curve[ports[0]] = []ir.Value{ops.OnesLike(b, in[ports[0]])}
 		out := alongCurve(b, g, in, curve, n)
 		copyOutputs(b, g, column(out, 0), nil)

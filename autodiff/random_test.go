@@ -1,6 +1,7 @@
 package autodiff_test
 
 import (
+	"maps"
 	"math"
 	"math/rand/v2"
 	"strconv"
@@ -58,12 +59,8 @@ func directions(rng *rand.Rand, in values, wrt []string) values {
 
 func with(in, more values) values {
 	out := values{}
-	for name, a := range in {
-		out[name] = a
-	}
-	for name, a := range more {
-		out[name] = a
-	}
+	maps.Copy(out, in)
+	maps.Copy(out, more)
 	return out
 }
 

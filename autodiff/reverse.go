@@ -2,6 +2,7 @@ package autodiff
 
 import (
 	"github.com/rlx-go/rlx/internal/derive"
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -153,15 +154,14 @@ func (r reverse) apply(g *ir.Graph) (*ir.Graph, error) {
 	}
 	prefix := freePrefix(g, gradPrefix)
 	d, err := ir.Transform(g.Name(), func(b *ir.Builder) {
-		m := ir.NewMapping(g)
-		b.CopyPorts(g, m)
-		out, residuals := p.forward(b, portValues(g, m))
+		in := b.CopyPorts(g, nil)
+		out, residuals := p.forward(b, in)
 		back := p.backward(b, residuals, r.cotangents(b, out))
 		if r.missing == MissingIsError {
 			b.Fail(r.missingPath(g, by, back))
 		}
 		copyOutputs(b, g, out, r.give)
-		for i, v := range by.values(portValues(g, m), out) {
+		for i, v := range by.values(in, out) {
 			b.Output(prefix+by.name(g, i), orZeros(b, back[i], v))
 		}
 	})
@@ -255,7 +255,7 @@ func (v variables) name(g *ir.Graph, i int) string {
 
 // values selects the values of the variables from those of all ports and outputs.
 func (v variables) values(in, out []ir.Value) []ir.Value {
-	return append(pick(in, v.ports), pick(out, v.outputs)...)
+	return append(permute.Pick(in, v.ports), permute.Pick(out, v.outputs)...)
 }
 
 // types returns the types of the variables.
@@ -268,12 +268,4 @@ func (v variables) types(g *ir.Graph) []ir.Type {
 		out = append(out, o.Value)
 	}
 	return ir.TypesOf(v.values(in, out))
-}
-
-func pick(list []ir.Value, at []int) []ir.Value {
-	out := make([]ir.Value, len(at))
-	for i, k := range at {
-		out[i] = list[k]
-	}
-	return out
 }

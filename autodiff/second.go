@@ -37,9 +37,7 @@ func HVPWith(g *ir.Graph, loss string, o Options) (*ir.Graph, error) {
 	products := freePrefix(second, hvpPrefix)
 	// Keep only the tangents of the gradients.
 	h, err := ir.Transform(g.Name(), func(b *ir.Builder) {
-		m := ir.NewMapping(second)
-		b.CopyPorts(second, m)
-		out := b.Splice(second, portValues(second, m))
+		out := b.Splice(second, b.CopyPorts(second, nil))
 		for i, o := range second.Outputs() {
 			switch rest, isTangent := strings.CutPrefix(o.Name, tangent); {
 			case o.State || !isTangent:
@@ -154,9 +152,7 @@ func repeatedJVP(g *ir.Graph, output, wrt string, n int, v direction) (*ir.Graph
 // along adds the derivative of an output by a port in a direction to the outputs of g.
 func along(g *ir.Graph, port int, output, name string, v func(b *ir.Builder, x ir.Value) ir.Value) (*ir.Graph, error) {
 	return ir.Transform(g.Name(), func(b *ir.Builder) {
-		m := ir.NewMapping(g)
-		b.CopyPorts(g, m)
-		in, t := portValues(g, m), make([]ir.Value, len(g.Ports()))
+		in, t := b.CopyPorts(g, nil), make([]ir.Value, len(g.Ports()))
 		t[port] = v(b, in[port])
 		out, tout := derive.JVP(b, g, in, t)
 		copyOutputs(b, g, out, nil)

@@ -55,9 +55,7 @@ type split struct {
 }
 
 func (s *split) forward(b *ir.Builder) {
-	m := ir.NewMapping(s.p.g)
-	b.CopyPorts(s.p.g, m)
-	out, residuals := s.p.forward(b, portValues(s.p.g, m))
+	out, residuals := s.p.forward(b, b.CopyPorts(s.p.g, nil))
 	copyOutputs(b, s.p.g, out, nil)
 	for i := range s.p.halves.ResidualPort {
 		if k, ok := s.passes[i]; ok {

@@ -92,11 +92,17 @@ func (b *Builder) Reserve(g *Graph) {
 	}
 }
 
-// CopyPorts declares the ports of g in b with the same names and kinds, and maps them.
-func (b *Builder) CopyPorts(g *Graph, m *Mapping) {
-	for _, p := range g.ports {
-		m.Set(p.Value, b.CopyPort(p))
+// CopyPorts declares the ports of g in b with the same names and kinds, and returns them. It maps them, too, unless m is
+// nil.
+func (b *Builder) CopyPorts(g *Graph, m *Mapping) []Value {
+	in := make([]Value, len(g.ports))
+	for i, p := range g.ports {
+		in[i] = b.CopyPort(p)
 	}
+	if m != nil {
+		m.SetPorts(g, in)
+	}
+	return in
 }
 
 // CopyNode copies a node to b with the operands that m maps its own to, and maps its results.

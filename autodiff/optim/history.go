@@ -38,12 +38,7 @@ func History(step *ir.Graph, output string, n int) (*ir.Graph, error) {
 		return nil, ir.Errorf(ir.ErrAttr, "history: n is %d; it must be 1 or greater", n)
 	}
 	return ir.Transform(step.Name(), func(b *ir.Builder) {
-		mapped := ir.NewMapping(step)
-		b.CopyPorts(step, mapped)
-		in := make([]ir.Value, len(step.Ports()))
-		for i, p := range step.Ports() {
-			in[i] = mapped.Get(p.Value)
-		}
+		in := b.CopyPorts(step, nil)
 		ring := b.State(HistoryState(output), ir.F32, ir.N(n))
 		count := b.State(HistoryCount, ir.I32)
 		for i, v := range b.Splice(step, in) {

@@ -59,12 +59,7 @@ func scaledLoss(loss *ir.Graph, name string) (*ir.Graph, error) {
 		return nil, loss.UnknownOutput(name)
 	}
 	return ir.Transform(loss.Name(), func(b *ir.Builder) {
-		m := ir.NewMapping(loss)
-		b.CopyPorts(loss, m)
-		in := make([]ir.Value, len(loss.Ports()))
-		for i, p := range loss.Ports() {
-			in[i] = m.Get(p.Value)
-		}
+		in := b.CopyPorts(loss, nil)
 		scale := b.Input(ScaleState, ir.F32)
 		out := b.Splice(loss, in)
 		for i, o := range loss.Outputs() {

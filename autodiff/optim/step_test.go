@@ -3,6 +3,7 @@ package optim_test
 import (
 	"encoding/json"
 	"errors"
+	"maps"
 	"math"
 	"os"
 	"slices"
@@ -78,9 +79,7 @@ type stepper struct {
 func newStepper(t *testing.T, g *ir.Graph, params map[string]*ir.Array) *stepper {
 	t.Helper()
 	s := &stepper{g, map[string]*ir.Array{}}
-	for name, p := range params {
-		s.values[name] = p
-	}
+	maps.Copy(s.values, params)
 	init, err := optim.Init(g)
 	if err != nil {
 		t.Fatal(err)

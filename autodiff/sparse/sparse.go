@@ -120,12 +120,8 @@ func (c *compressed) derivative(p *Pattern, at func(i, j int) (color, element in
 }
 
 func (c *compressed) build(b *ir.Builder, batched *ir.Graph, places []int64) {
-	m := ir.NewMapping(c.g)
-	b.CopyPorts(c.g, m)
-	var own, in []ir.Value
-	for _, p := range c.g.Ports() {
-		own = append(own, m.Get(p.Value))
-	}
+	own := b.CopyPorts(c.g, nil)
+	var in []ir.Value
 	for i, p := range batched.Ports() {
 		switch {
 		case i < len(own):

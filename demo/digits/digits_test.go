@@ -107,7 +107,7 @@ func TestUnknownModelsAndDevicesAreRefused(t *testing.T) {
 	}
 }
 
-// curves are the losses of the first steps by the reference meaning of the ops.
+// curves are the losses of the first steps by the reference implementation of the ops.
 type curves struct {
 	Seed   uint32
 	Rate   float64

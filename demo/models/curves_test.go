@@ -18,7 +18,7 @@ import (
 var update = flag.Bool("update", false, "write the curves again")
 
 // curvesFile holds the losses that every device is held against, here and in
-// the tests of the page: the meaning of the graphs, computed in float64.
+// the tests of the page: the reference implementation of the graphs, in float64.
 const curvesFile = "../testdata/curves.json"
 
 type curves struct {
@@ -116,7 +116,7 @@ func writeCurves(t *testing.T) {
 	t.Helper()
 	c := curves{Seed: 1, Rate: 1e-3, Losses: map[string][]float64{}}
 	for name, m := range models.All() {
-		c.Losses[name] = meaning(t, m, c)
+		c.Losses[name] = reference(t, m, c)
 	}
 	text, err := json.MarshalIndent(c, "", " ")
 	if err != nil {
@@ -127,8 +127,8 @@ func writeCurves(t *testing.T) {
 	}
 }
 
-// meaning trains with the reference meaning of the ops.
-func meaning(t *testing.T, m models.Model, c curves) []float64 {
+// reference trains with the reference implementation of the ops.
+func reference(t *testing.T, m models.Model, c curves) []float64 {
 	t.Helper()
 	step, err := m.StepGraph(models.Batch)
 	if err != nil {

@@ -3,6 +3,24 @@ package permute
 
 import "slices"
 
+// Counting returns n numbers: first, first+1, ….
+func Counting(first, n int) []int {
+	out := make([]int, n)
+	for i := range out {
+		out[i] = first + i
+	}
+	return out
+}
+
+// Pick returns the elements of a list at some places, such as the sizes of some axes.
+func Pick[T any](list []T, at []int) []T {
+	out := make([]T, len(at))
+	for i, place := range at {
+		out[i] = list[place]
+	}
+	return out
+}
+
 // Inverse returns the permutation that undoes order.
 func Inverse(order []int) []int {
 	out := make([]int, len(order))

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/argument"
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -94,13 +95,7 @@ func patchesOf(c argument.Check, sizes, window []int, o []PatchOptions) patches 
 }
 
 // axes are the spatial axes.
-func (p patches) axes() []int {
-	list := make([]int, len(p.window))
-	for i := range list {
-		list[i] = i + 1
-	}
-	return list
-}
+func (p patches) axes() []int { return permute.Counting(1, len(p.window)) }
 
 // perAxis returns a list with one entry for each axis: usual if the list is empty, or its single entry
 // repeated.

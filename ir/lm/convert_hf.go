@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"io"
+	"maps"
 	"math"
 	"strconv"
 	"strings"
@@ -151,9 +152,7 @@ func (h *hfWriter) text() ([]byte, error) {
 	} else if err := decoderKeys(all, c); err != nil {
 		return nil, err
 	}
-	for key, value := range h.o.Config {
-		all[key] = value
-	}
+	maps.Copy(all, h.o.Config)
 	text, err := json.MarshalIndent(all, "", "  ")
 	if err != nil {
 		return nil, badConfig("config.json: %v", err)

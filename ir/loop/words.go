@@ -116,9 +116,7 @@ func (w *wordLowering) storeRunLen(body []Stmt) int {
 
 // loadsFrom reports whether a value depends on elements of an array.
 func loadsFrom(e scalar.Expr, array int) bool {
-	found := false
-	scalar.Walk(e, func(n scalar.Expr) { found = found || n.Op == scalar.OpLoad && n.Ref == array })
-	return found
+	return scalar.Any(e, func(n scalar.Expr) bool { return n.Op == scalar.OpLoad && n.Ref == array })
 }
 
 // equals reports whether an index is known to equal n.

@@ -1,6 +1,7 @@
 package nn
 
 import (
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -81,10 +82,7 @@ func Calibration(b *ir.Builder, name string, scores, labels ir.Value) {
 	bin := ops.Max(b, ops.Sub(b, ops.Ceil(b, ops.Mul(b, p, f32(CalibrationBins))), f32(1)), f32(0))
 	bin = ops.Select(b, inside, ops.Convert(b, bin, ir.I32), ops.Const(b, ir.I32, -1))
 	hot := ops.OneHot(b, bin, ir.N(CalibrationBins), ir.F32)
-	axes := make([]int, p.Rank())
-	for i := range axes {
-		axes[i] = i
-	}
+	axes := permute.Counting(0, p.Rank())
 	sum := func(x ir.Value) ir.Value {
 		return ops.ReduceSum(b, ops.Mul(b, hot, ops.ExpandDims(b, x, -1)), axes...)
 	}

@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -178,9 +179,5 @@ func overSpace(b *ir.Builder, kind string, x ir.Value, reduce func(b *ir.Builder
 	if !l.rank(3, "[batch, spatial axes..., channels]") {
 		return ir.Value{}
 	}
-	axes := make([]int, x.Rank()-2)
-	for i := range axes {
-		axes[i] = i + 1
-	}
-	return reduce(b, x, axes...)
+	return reduce(b, x, permute.Counting(1, x.Rank()-2)...)
 }

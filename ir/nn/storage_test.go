@@ -2,6 +2,7 @@ package nn_test
 
 import (
 	"encoding/binary"
+	"maps"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -48,9 +49,7 @@ func evaluate(t *testing.T, inputs map[string]*ir.Array, f func(b *ir.Builder, x
 	for i := range all["x"].F {
 		all["x"].F[i] = float64(i%5 - 2)
 	}
-	for name, a := range inputs {
-		all[name] = a
-	}
+	maps.Copy(all, inputs)
 	out, err := ir.Eval(g, all, ir.EvalOptions{})
 	if err != nil {
 		t.Fatal(err)

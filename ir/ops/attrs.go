@@ -33,25 +33,33 @@ func (a *DTypeAttrs) Visit(v ir.AttrVisitor) { v.DType("dtype", &a.DType) }
 
 // Defaults of attributes, for hosts that set them by name ([ir.Defaulter]).
 
+// defaultAxis makes the last axis of the first operand the default.
+func defaultAxis(axis *int, in []ir.Type, given func(name string) bool) {
+	if !given("axis") && len(in) > 0 {
+		*axis = max(len(in[0].Shape)-1, 0)
+	}
+}
+
+// defaultAxes makes all axes of the first operand the default.
+func defaultAxes(axes *[]int, in []ir.Type, given func(name string) bool) {
+	if !given("axes") && len(in) > 0 {
+		*axes = counting(0, len(in[0].Shape))
+	}
+}
+
 // Complete sets the default: all axes.
 func (a *AxesAttrs) Complete(in []ir.Type, given func(name string) bool) {
-	if !given("axes") && len(in) > 0 {
-		a.Axes = counting(0, len(in[0].Shape))
-	}
+	defaultAxes(&a.Axes, in, given)
 }
 
 // Complete sets the default: the last axis.
 func (a *AxisAttrs) Complete(in []ir.Type, given func(name string) bool) {
-	if !given("axis") && len(in) > 0 {
-		a.Axis = max(len(in[0].Shape)-1, 0)
-	}
+	defaultAxis(&a.Axis, in, given)
 }
 
 // Complete sets the defaults: the last axis, and i32 for the result.
 func (a *ArgAttrs) Complete(in []ir.Type, given func(name string) bool) {
-	if !given("axis") && len(in) > 0 {
-		a.Axis = max(len(in[0].Shape)-1, 0)
-	}
+	defaultAxis(&a.Axis, in, given)
 	if !given("dtype") {
 		a.DType = ir.I32
 	}

@@ -3,17 +3,11 @@ package ops
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 )
 
-// counting returns first, first+1, …, n numbers in all.
-func counting(first, n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = first + i
-	}
-	return out
-}
+func counting(first, n int) []int { return permute.Counting(first, n) }
 
 // repeatInt returns x repeated n times.
 func repeatInt(x, n int) []int { return slices.Repeat([]int{x}, n) }
@@ -27,14 +21,7 @@ func fillNil(to []int, lists ...*[]int) {
 	}
 }
 
-// pick returns the elements of list at the given indices, such as the sizes of some axes.
-func pick[T any](list []T, at []int) []T {
-	out := make([]T, len(at))
-	for i, a := range at {
-		out[i] = list[a]
-	}
-	return out
-}
+func pick[T any](list []T, at []int) []T { return permute.Pick(list, at) }
 
 // shiftedBy is [shifted] for an operand that may lack the batch axis (-1).
 func shiftedBy(axes []int, at int) []int {
@@ -121,10 +108,7 @@ func windowCount(n, extent ir.Dim, stride int) (ir.Dim, error) {
 
 // placeAxes moves axis i of x to position place[i].
 func placeAxes(b *ir.Builder, x ir.Value, place []int) ir.Value {
-	perm := make([]int, len(place))
-	for i, p := range place {
-		perm[p] = i
-	}
+	perm := permute.Inverse(place)
 	if slices.IsSorted(perm) {
 		return x
 	}

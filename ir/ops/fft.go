@@ -56,9 +56,7 @@ func (a *ShiftAttrs) Visit(v ir.AttrVisitor) {
 
 // Complete sets the default: all axes.
 func (a *ShiftAttrs) Complete(in []ir.Type, given func(name string) bool) {
-	if !given("axes") && len(in) > 0 {
-		a.Axes = counting(0, len(in[0].Shape))
-	}
+	defaultAxes(&a.Axes, in, given)
 }
 
 const normText = `norm is "backward" (the inverse is divided by n), "forward" (the transform is) or "ortho" (both are, by √n), for n elements`

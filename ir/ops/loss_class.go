@@ -35,9 +35,7 @@ func (a *ClassLossAttrs) Visit(v ir.AttrVisitor) {
 
 // Complete makes the last axis the default.
 func (a *ClassLossAttrs) Complete(in []ir.Type, given func(name string) bool) {
-	if !given("axis") && len(in) > 0 {
-		a.Axis = max(len(in[0].Shape)-1, 0)
-	}
+	defaultAxis(&a.Axis, in, given)
 }
 
 func newClassLossAttrs() ir.Attrs { return &ClassLossAttrs{LossAttrs: LossAttrs{LossMean}} }
@@ -56,9 +54,7 @@ func (a *CosineAttrs) Visit(v ir.AttrVisitor) {
 
 // Complete makes the last axis the default.
 func (a *CosineAttrs) Complete(in []ir.Type, given func(name string) bool) {
-	if !given("axis") && len(in) > 0 {
-		a.Axis = max(len(in[0].Shape)-1, 0)
-	}
+	defaultAxis(&a.Axis, in, given)
 }
 
 func init() {

@@ -34,9 +34,7 @@ func (a *SortAttrs) Visit(v ir.AttrVisitor) {
 
 // Complete makes the last axis the default.
 func (a *SortAttrs) Complete(in []ir.Type, given func(name string) bool) {
-	if !given("axis") && len(in) > 0 {
-		a.Axis = max(len(in[0].Shape)-1, 0)
-	}
+	defaultAxis(&a.Axis, in, given)
 }
 
 // TopKAttrs hold k, the axis, and whether the smallest elements are selected.
@@ -54,9 +52,7 @@ func (a *TopKAttrs) Visit(v ir.AttrVisitor) {
 
 // Complete makes the last axis the default.
 func (a *TopKAttrs) Complete(in []ir.Type, given func(name string) bool) {
-	if !given("axis") && len(in) > 0 {
-		a.Axis = max(len(in[0].Shape)-1, 0)
-	}
+	defaultAxis(&a.Axis, in, given)
 }
 
 const firstDoc = " If first is not 0, it is the number of elements in that order that are kept."

@@ -17,6 +17,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -98,10 +99,7 @@ func (q *Int8) Observer() (*ir.Graph, error) {
 		var low, high []ir.Value
 		for _, v := range q.points {
 			x := m.Get(v)
-			axes := make([]int, x.Rank())
-			for i := range axes {
-				axes[i] = i
-			}
+			axes := permute.Counting(0, x.Rank())
 			low, high = append(low, ops.ReduceMin(b, x, axes...)), append(high, ops.ReduceMax(b, x, axes...))
 		}
 		b.Output(Low, ops.Stack(b, 0, low...))

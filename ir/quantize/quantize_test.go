@@ -2,6 +2,7 @@ package quantize_test
 
 import (
 	"errors"
+	"maps"
 	"math"
 	"slices"
 	"testing"
@@ -116,9 +117,7 @@ func TestGraph(t *testing.T) {
 		}
 	}
 	exact := eval(t, g, in)["y"]
-	for name, a := range numbers {
-		in[name] = a
-	}
+	maps.Copy(in, numbers)
 	difference, size := 0.0, 0.0
 	for i, x := range eval(t, rounded, in)["y"].F {
 		difference, size = difference+(x-exact.F[i])*(x-exact.F[i]), size+exact.F[i]*exact.F[i]

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir/dtype"
 )
 
@@ -179,10 +180,7 @@ func (m columns) diagonalise() []float64 {
 			}
 		}
 	}
-	order, values := make([]int, n), make([]float64, n)
-	for i := range order {
-		order[i] = i
-	}
+	order, values := permute.Counting(0, n), make([]float64, n)
 	slices.SortFunc(order, func(i, j int) int {
 		if a.x[i*n+i] < a.x[j*n+j] {
 			return -1

@@ -1,6 +1,7 @@
 package scalar
 
 import (
+	"maps"
 	"strings"
 	"testing"
 
@@ -30,9 +31,7 @@ func checkBindShared(t *testing.T, env *Env, roots []Expr) {
 	t.Helper()
 	s := BindShared("v", roots...)
 	with := &Env{Args: env.Args, Vars: map[string]Value{}}
-	for name, v := range env.Vars {
-		with.Vars[name] = v
-	}
+	maps.Copy(with.Vars, env.Vars)
 	for _, b := range s.Locals {
 		if _, known := with.Vars[b.Var.Name]; known {
 			t.Fatalf("%s is bound twice", b.Var.Name)

@@ -3,6 +3,7 @@ package backendtest
 import (
 	"context"
 	"errors"
+	"maps"
 	"strings"
 	"testing"
 
@@ -79,10 +80,7 @@ func WrongInput(t *testing.T, b native.Backend) {
 	}
 	for _, c := range wrongInputs(good) {
 		t.Run(c.name, func(t *testing.T) {
-			in := map[string]native.Tensor{}
-			for name, x := range good {
-				in[name] = x
-			}
+			in := maps.Clone(good)
 			if in[c.input] = c.x; c.x.Dims == nil {
 				delete(in, c.input)
 			}

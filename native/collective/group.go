@@ -175,57 +175,36 @@ func (g *Group) wrap(number int64, c *Call, err error) error {
 
 // AllReduce returns the reduction of send over all ranks on every rank.
 func (g *Group) AllReduce(ctx context.Context, d ir.DType, r Reduction, send, recv []byte) error {
-	if err := g.given(); err != nil {
-		return err
-	}
 	return g.Do(ctx, &Call{Op: AllReduce, Reduction: r, DType: d, Send: send, Recv: recv})
 }
 
 // AllGather returns the arrays of all ranks, in their order, on every rank.
 func (g *Group) AllGather(ctx context.Context, d ir.DType, send, recv []byte) error {
-	if err := g.given(); err != nil {
-		return err
-	}
 	return g.Do(ctx, &Call{Op: AllGather, DType: d, Send: send, Recv: recv})
 }
 
 // ReduceScatter returns part i of the reduction of send over all ranks on rank i.
 func (g *Group) ReduceScatter(ctx context.Context, d ir.DType, r Reduction, send, recv []byte) error {
-	if err := g.given(); err != nil {
-		return err
-	}
 	return g.Do(ctx, &Call{Op: ReduceScatter, Reduction: r, DType: d, Send: send, Recv: recv})
 }
 
 // AllToAll returns on rank i part i of the array of every rank, in the order of ranks.
 func (g *Group) AllToAll(ctx context.Context, d ir.DType, send, recv []byte) error {
-	if err := g.given(); err != nil {
-		return err
-	}
 	return g.Do(ctx, &Call{Op: AllToAll, DType: d, Send: send, Recv: recv})
 }
 
 // Permute sends the array of each pair's sender to its receiver; other ranks get zeros.
 func (g *Group) Permute(ctx context.Context, d ir.DType, pairs [][2]int, send, recv []byte) error {
-	if err := g.given(); err != nil {
-		return err
-	}
 	return g.Do(ctx, &Call{Op: Permute, DType: d, Pairs: pairs, Send: send, Recv: recv})
 }
 
 // Broadcast returns the array of the root on every rank.
 func (g *Group) Broadcast(ctx context.Context, d ir.DType, root int, send, recv []byte) error {
-	if err := g.given(); err != nil {
-		return err
-	}
 	return g.Do(ctx, &Call{Op: Broadcast, DType: d, Root: root, Send: send, Recv: recv})
 }
 
 // Barrier returns once all ranks have called it.
 func (g *Group) Barrier(ctx context.Context) error {
-	if err := g.given(); err != nil {
-		return err
-	}
 	return g.AllReduce(ctx, ir.I32, Max, make([]byte, 4), make([]byte, 4))
 }
 

@@ -16,7 +16,7 @@ import (
 
 // TestDigitsAreLearned trains a network on handwritten digits as users train on any
 // device, and holds its losses against those of the CPU, whose curves other tests hold
-// against the reference meaning.
+// against the reference implementation.
 func TestDigitsAreLearned(t *testing.T) {
 	const steps, batch, pixels = 60, 64, 64
 	train, _, err := data.Digits()

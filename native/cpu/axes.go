@@ -26,17 +26,18 @@ func splitAxis(c *fusion.Code, space *[]scalar.Expr, dims []int, axis, by int) [
 	high := scalar.NewVar(v.Name+"h", v.Type, 0, int64(size/by-1))
 	low := scalar.NewVar(v.Name+"l", v.Type, 0, int64(by-1))
 	whole := scalar.Add(scalar.Mul(high, loop.Int(by)), low)
-	s := scalar.NewSimplifier()
-	replace := func(e scalar.Expr) scalar.Expr {
-		return s.Simplify(scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
-			return whole, x.Op == scalar.OpVar && x.Name == v.Name
-		}))
-	}
-	rewriteExprs(c, replace, replace)
+	replaceVar(c, v.Name, whole)
 	vars, dims := slices.Clone(*space), slices.Clone(dims)
 	vars[axis], dims[axis] = high, size/by
 	*space = slices.Insert(vars, axis+1, low)
 	return slices.Insert(dims, axis+1, by)
+}
+
+// replaceVar replaces a coordinate by a value.
+func replaceVar(c *fusion.Code, name string, value scalar.Expr) {
+	s, values := scalar.NewSimplifier(), map[string]scalar.Expr{name: value}
+	replace := func(e scalar.Expr) scalar.Expr { return s.Simplify(scalar.SubstituteVars(e, values)) }
+	rewriteExprs(c, replace, replace)
 }
 
 // divisorOf returns the largest proper divisor of a coordinate's size that offsets divide the
@@ -175,12 +176,7 @@ func (p *pair) offset(e scalar.Expr) bool {
 	if sum.coef(p.a) != sum.coef(p.b)*p.size {
 		return false
 	}
-	for _, t := range sum.terms {
-		if t.of.Op != scalar.OpVar && !p.mergeable(t.of) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(sum.terms, func(t affineTerm) bool { return t.of.Op != scalar.OpVar && !p.mergeable(t.of) })
 }
 
 // mergeable reports whether an expression uses the two coordinates in the offsets of loads
@@ -229,6 +225,18 @@ func walkValues(c *fusion.Code, visit func(x scalar.Expr)) {
 
 // unchanged is a rewrite that changes nothing.
 func unchanged(e scalar.Expr) scalar.Expr { return e }
+
+// replaceLoads replaces loads in the values of code by others.
+func replaceLoads(c *fusion.Code, loads, by []scalar.Expr) {
+	rewriteExprs(c, func(e scalar.Expr) scalar.Expr {
+		return scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
+			if i := indexOf(loads, x); i >= 0 {
+				return by[i], true
+			}
+			return x, false
+		})
+	}, unchanged)
+}
 
 // rewriteExprs replaces every expression of the code that may use coordinates by expr of it,
 // and every offset of a store by offset of it.

@@ -2,6 +2,7 @@ package cpu
 
 import (
 	"math"
+	"slices"
 	"unsafe"
 
 	"github.com/rlx-go/rlx/ir"
@@ -66,11 +67,9 @@ func (m *machine) bindWide(in *instr) op {
 func (m *machine) bindCheck(in *instr) op {
 	cond, code := m.files.ints[in.args[0].index], uint32(in.node.Ref)
 	return func(n int) {
-		for _, ok := range cond[:n] {
-			if ok == 0 {
-				m.env.status.fail(code)
-				return
-			}
+		if slices.Contains(cond[:n], 0) {
+			m.env.status.fail(code)
+			return
 		}
 	}
 }

@@ -3,6 +3,7 @@ package cpu
 import (
 	"context"
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -200,9 +201,7 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 	if product(outer) == 0 {
 		return nil
 	}
-	for id, b := range more {
-		c.buffers[id] = b
-	}
+	maps.Copy(c.buffers, more)
 	if product(inner) == 0 {
 		dropInnerWork(code)
 		inner = nil

@@ -318,12 +318,7 @@ func (x *factorAxes) sameForAll(e scalar.Expr) bool {
 		return false
 	}
 	batch := (&factorAxes{batch: x.batch, batchAt: x.batchAt}).dims()
-	for _, t := range affineOf(e.Args[0]).terms {
-		if t.of.Op != scalar.OpVar || batch[t.of.Name] > 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(affineOf(e.Args[0]).terms, func(t affineTerm) bool { return t.of.Op != scalar.OpVar || batch[t.of.Name] > 0 })
 }
 
 // pack materialises a factor as a matrix.

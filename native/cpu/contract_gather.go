@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -87,12 +88,7 @@ func (x *factorAxes) dims() map[string]int {
 
 // isOver reports whether an affine form uses the given variables only.
 func (a affine) isOver(known map[string]int) bool {
-	for _, t := range a.terms {
-		if t.of.Op != scalar.OpVar || known[t.of.Name] == 0 {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(a.terms, func(t affineTerm) bool { return t.of.Op != scalar.OpVar || known[t.of.Name] == 0 })
 }
 
 // add adds a multiple of another affine form.
@@ -238,10 +234,7 @@ func strides(e scalar.Expr) map[string]int {
 // that its elements are read in order.
 func orderSumAxes(k *fusion.ContractionCode) {
 	a, b := strides(k.A), strides(k.B)
-	order := make([]int, len(k.K))
-	for i := range order {
-		order[i] = i
-	}
+	order := permute.Counting(0, len(k.K))
 	name := func(i int) string { return k.KAt[i].Name }
 	slices.SortStableFunc(order, func(i, j int) int {
 		if d := a[name(j)] - a[name(i)]; d != 0 {

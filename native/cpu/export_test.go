@@ -18,22 +18,14 @@ func Long() native.Backend { return backend{1} }
 // LowerComposites returns the graph that the backend compiles for g.
 func LowerComposites(g *ir.Graph) (*ir.Graph, error) { return lowerComposites(g) }
 
-// OutsideKernels returns the arithmetic and the loads of a graph that are done lane by lane, not by kernels, in groups of some work;
-// none where there are no kernels.
-func OutsideKernels(g *ir.Graph) ([]string, error) {
+// OutsideKernels returns the arithmetic and the loads of a program's first entry that are done lane by lane, not by kernels, in
+// groups of some work; none where there are no kernels.
+func OutsideKernels(p native.Program) []string {
 	if !jit.Available() {
-		return nil, nil
-	}
-	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
-	if err != nil {
-		return nil, err
-	}
-	p, err := compile(context.Background(), Backend().(backend), m, native.Budget{Bytes: math.MaxInt64}, nil, nil)
-	if err != nil {
-		return nil, err
+		return nil
 	}
 	found := map[string]bool{}
-	for _, s := range p.entries[0].steps {
+	for _, s := range p.(*profiler).p.entries[0].steps {
 		var nests []*nestStep
 		switch s := s.(type) {
 		case *nestStep:
@@ -55,7 +47,7 @@ func OutsideKernels(g *ir.Graph) ([]string, error) {
 			})
 		}
 	}
-	return slices.Sorted(maps.Keys(found)), nil
+	return slices.Sorted(maps.Keys(found))
 }
 
 // SharedBlocks returns the points of a block and the number of blocks in a row of a reduction with rows × row results that takes

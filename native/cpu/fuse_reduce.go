@@ -410,12 +410,7 @@ func (s *segment) total(p *phase) bool {
 
 // isCompensated reports whether the sums of a merge are split into blocks.
 func (p *phase) isCompensated(c *laneMerge) bool {
-	for _, x := range p.compensated {
-		if x.acc == c.acc[0] {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(p.compensated, func(x compensated) bool { return x.acc == c.acc[0] })
 }
 
 // sumBlocks counts the terms of the current block of a compensated sum.

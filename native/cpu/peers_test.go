@@ -18,13 +18,13 @@ import (
 func serveJobs(t *testing.T) {
 	fmt.Println("ready")
 	for asked := bufio.NewScanner(os.Stdin); asked.Scan(); {
-		fmt.Println(leastOf(t, bindAny(t, compileGraphs(t, ir.Entry{Name: "run", Graph: jobNamed(asked.Text()).graph(t)}))))
+		fmt.Println(minTime(t, bindAny(t, compileGraphs(t, ir.Entry{Name: "run", Graph: jobNamed(asked.Text()).graph(t)}))))
 	}
 }
 
-// leastOf returns the minimum time of a step in ms, as bench/serve.py measures it: for 0.3 seconds, or as many as
+// minTime returns the minimum time of a step in ms, as bench/serve.py measures it: for 0.3 seconds, or as many as
 // RLX_BENCH_SECONDS has.
-func leastOf(tb testing.TB, step native.Bound) float64 {
+func minTime(tb testing.TB, step native.Bound) float64 {
 	enough := 300 * time.Millisecond
 	if s, err := strconv.ParseFloat(os.Getenv("RLX_BENCH_SECONDS"), 64); err == nil {
 		enough = time.Duration(s * float64(time.Second))

@@ -176,13 +176,7 @@ func partOf(code *fusion.Code, i, first, step, n int) *fusion.Code {
 	at := scalar.Add(scalar.Mul(moved, scalar.ConstI(v.Type, int64(step))), scalar.ConstI(v.Type, int64(first)))
 	part := cloneOf(code)
 	part.Outer[i] = moved
-	s := scalar.NewSimplifier()
-	replace := func(e scalar.Expr) scalar.Expr {
-		return s.Simplify(scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
-			return at, x.Op == scalar.OpVar && x.Name == v.Name
-		}))
-	}
-	rewriteExprs(part, replace, replace)
+	replaceVar(part, v.Name, at)
 	return part
 }
 

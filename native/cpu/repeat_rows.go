@@ -37,14 +37,7 @@ func (p *nestArrays) repeatRows(name string, code *fusion.Code, outer []int) ([]
 		}
 		repeated[i] = scalar.LoadAt(p.c.bufferID(buf), load.Type, scalar.Simplify(linear(dims, at)))
 	}
-	rewriteExprs(code, func(e scalar.Expr) scalar.Expr {
-		return scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
-			if i := indexOf(loads, x); i >= 0 {
-				return repeated[i], true
-			}
-			return x, false
-		})
-	}, unchanged)
+	replaceLoads(code, loads, repeated)
 	return outer, nil
 }
 

@@ -38,14 +38,7 @@ func (p *nestArrays) transposeRows(name string, code *fusion.Code, outer, inner 
 		}
 		moved = append(moved, scalar.LoadAt(p.c.bufferID(buf), load.Type, place))
 	}
-	rewriteExprs(code, func(e scalar.Expr) scalar.Expr {
-		return scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
-			if i := indexOf(loads, x); i >= 0 {
-				return moved[i], true
-			}
-			return x, false
-		})
-	}, unchanged)
+	replaceLoads(code, loads, moved)
 	for i, s := range code.Points {
 		var back fusion.ElementStore
 		code.Points[i], back = p.storeAt(s, place, product(dims))

@@ -36,9 +36,7 @@ func (c *compiler) scan(g *fusion.Group) error {
 		along = scalar.Sub(loop.Int(x.Dims[x.Axis]-1), count)
 	}
 	here := func(e scalar.Expr) scalar.Expr {
-		return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
-			return along, n.Op == scalar.OpVar && n.Name == place.Name
-		})
+		return scalar.SubstituteVars(e, map[string]scalar.Expr{place.Name: along})
 	}
 	for i, e := range x.Combined {
 		x.Combined[i] = here(e)

@@ -203,7 +203,7 @@ func benchmarkPairs(b *testing.B, jobs []job, script string) {
 			step := bindAny(b, compileGraphs(b, ir.Entry{Name: "run", Graph: j.graph(b)}))
 			least, theirs := math.Inf(1), math.Inf(1)
 			for range 3 {
-				least = min(least, leastOf(b, step))
+				least = min(least, minTime(b, step))
 				if ms := torch.ask(j.name); ms > 0 {
 					theirs = min(theirs, ms)
 				}

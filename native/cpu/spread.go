@@ -59,9 +59,7 @@ func spreadSpace(code *fusion.Code, outer []int, e scalar.Expr) (at ir.Index, di
 	if !isWord(e.Type) || e.Op == scalar.OpConst || e.Op == scalar.OpVar || scalar.Any(e, isCheck) {
 		return nil, nil, false
 	}
-	short := false
-	scalar.Walk(e, func(x scalar.Expr) { short = short || x.Op == scalar.OpLoad && repeatsShortly(code, outer, x) })
-	if !short {
+	if !scalar.Any(e, func(x scalar.Expr) bool { return x.Op == scalar.OpLoad && repeatsShortly(code, outer, x) }) {
 		return nil, nil, false
 	}
 	for i, v := range code.Outer {
@@ -111,10 +109,8 @@ func copies(code *fusion.Code, outer []int, load scalar.Expr) bool {
 		return false
 	}
 	sum := affineOf(load.Args[0])
-	for _, v := range code.Outer {
-		if sum.coef(v.Name) == 0 {
-			return false
-		}
+	if slices.ContainsFunc(code.Outer, func(v scalar.Expr) bool { return sum.coef(v.Name) == 0 }) {
+		return false
 	}
 	step := sum.coef(code.Outer[last].Name)
 	return (step == -1 || step == 2) && len(sum.terms) == len(code.Outer)

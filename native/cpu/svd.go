@@ -39,9 +39,9 @@ func svd[T simd.Float](w *workspace[T], n *ir.Node, in, out [][]T) {
 	case rows >= cols:
 		f = singularOf(w, a, rows, cols, width, wanted, 0)
 	default:
-		turned := w.take(rows * cols)
-		simd.Transpose(turned, rows, a, cols, rows, cols)
-		if f = singularOf(w, turned, cols, rows, height, wanted, 0); f != nil {
+		transposed := w.take(rows * cols)
+		simd.Transpose(transposed, rows, a, cols, rows, cols)
+		if f = singularOf(w, transposed, cols, rows, height, wanted, 0); f != nil {
 			f.u, f.v = f.v, f.u
 		}
 	}

@@ -3,6 +3,7 @@ package cpu
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -76,7 +77,7 @@ func (t *canceller) undoes(n *ir.Node) bool {
 	}
 	x := n.Input(0).Node()
 	p := t.perm[x.ID()]
-	return p != nil && x.Op() != ops.OpTranspose && slices.Equal(n.Attrs().(*ops.TransposeAttrs).Perm, inverse(p)) && !t.needs(n, p, maxBetween)
+	return p != nil && x.Op() != ops.OpTranspose && slices.Equal(n.Attrs().(*ops.TransposeAttrs).Perm, permute.Inverse(p)) && !t.needs(n, p, maxBetween)
 }
 
 // maxBetween is the number of elementwise nodes between two transposes up to which [canceller.needs] looks.
@@ -94,14 +95,6 @@ func (t *canceller) needs(n *ir.Node, perm []int, depth int) bool {
 		}
 		return depth > 0 && u.Def().Scalar != nil && t.needs(u, perm, depth-1)
 	})
-}
-
-func inverse(perm []int) []int {
-	out := make([]int, len(perm))
-	for i, p := range perm {
-		out[p] = i
-	}
-	return out
 }
 
 // reshaped returns the axes of the transpose that a reshape of a transpose is of a reshape; nil where it is none.
@@ -177,7 +170,7 @@ func (t *canceller) hasOperands(n *ir.Node, perm []int) bool {
 		case t.perm[x.ID()] != nil && slices.Equal(t.perm[x.ID()], perm):
 			found = true
 		case x.Op() == ops.OpBroadcastInDim:
-			if _, axes := broadcastAxes(x); !slices.IsSorted(operandAxes(axes, perm)) {
+			if _, axes := broadcastAxes(x); !slices.IsSorted(permute.Pick(perm, axes)) {
 				return false
 			}
 		case x.Op() != ir.OpConstant:
@@ -195,15 +188,6 @@ func broadcastAxes(n *ir.Node) (sizes ir.Shape, axes []int) {
 		}
 	}
 	return sizes, axes
-}
-
-// operandAxes returns the axes that axes of a transpose by perm are of its operand.
-func operandAxes(axes, perm []int) []int {
-	out := make([]int, len(axes))
-	for i, a := range axes {
-		out[i] = perm[a]
-	}
-	return out
 }
 
 // hasUsers reports whether all users of an elementwise node or a reshape do without its transpose.
@@ -257,7 +241,7 @@ func (t *canceller) copy(b *ir.Builder) {
 		case t.undoes(n):
 			to.Set(n.Result(0), before.Get(n.Input(0)))
 		case t.reduces(n):
-			axes := operandAxes(n.Attrs().(*ops.AxesAttrs).Axes, t.perm[n.Input(0).Node().ID()])
+			axes := permute.Pick(t.perm[n.Input(0).Node().ID()], n.Attrs().(*ops.AxesAttrs).Axes)
 			slices.Sort(axes)
 			to.SetAll(n, b.CopyWith(n, &ops.AxesAttrs{Axes: axes}, nil, []ir.Value{before.Get(n.Input(0))}))
 		default:
@@ -276,14 +260,14 @@ func (t *canceller) operand(b *ir.Builder, v ir.Value, perm []int, to, before *i
 		return before.Get(v)
 	}
 	if x.Op() != ops.OpBroadcastInDim {
-		return ops.Transpose(b, to.Get(v), inverse(perm)...)
+		return ops.Transpose(b, to.Get(v), permute.Inverse(perm)...)
 	}
 	from := to.Get(x.Input(0))
 	sizes, axes := broadcastAxes(x)
 	if len(sizes) < from.Rank() {
 		from = ops.Reshape(b, from, sizes...)
 	}
-	return ops.BroadcastInDim(b, from, operandShape(x.Result(0).Shape(), perm), operandAxes(axes, perm))
+	return ops.BroadcastInDim(b, from, operandShape(x.Result(0).Shape(), perm), permute.Pick(perm, axes))
 }
 
 // operandShape returns the shape of what has the given one when transposed by perm.

@@ -10,7 +10,7 @@ import (
 	"github.com/rlx-go/rlx/native/cuda"
 )
 
-// The models of the digits demo learn as the meaning of their graphs does.
+// The models of the digits demo learn as by the reference implementation.
 func TestGPULearnsTheDigits(t *testing.T) {
 	b := gpu(t)
 	for _, name := range []string{"mlp", "cnn"} {

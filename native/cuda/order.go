@@ -3,6 +3,8 @@
 package cuda
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/internal/codegen/cudacpp"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/cuda/driver"
@@ -110,14 +112,7 @@ func (o *order) next(regions []region) (waits []int, after []uint64) {
 }
 
 func (o *order) anyConflict(a, b []region) bool {
-	for _, x := range a {
-		for _, y := range b {
-			if o.conflict(x, y) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(a, func(x region) bool { return slices.ContainsFunc(b, func(y region) bool { return o.conflict(x, y) }) })
 }
 
 // last returns the steps on which no other depends.

@@ -20,7 +20,7 @@ import (
 
 // checkAttention computes attention whose scores are not kept, and its gradients, by
 // matrices of SIMD-groups: lengths that no block divides, causal, in two heads that share
-// their keys. What it is compared with is the CPU's, which other tests hold to the meaning
+// their keys. What it is compared with is the CPU's, which other tests hold to the reference
 // of the ops.
 func checkAttention(t *testing.T, b native.Backend) {
 	t.Helper()

@@ -241,9 +241,6 @@ const castElements = 1 << 16
 // in its range. The error is of kind [ir.ErrDType] where they are not, or where a float or a complex
 // number would become an integer or a real one.
 func (f *File) As(name string, d ir.DType) (native.Tensor, error) {
-	if f == nil {
-		return native.Tensor{}, ir.Attrf("the file is nil: it must be from Open")
-	}
 	t, err := f.Tensor(name)
 	if err != nil || t.DType == d {
 		return t, err

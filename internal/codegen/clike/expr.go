@@ -1,6 +1,7 @@
 package clike
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -289,10 +290,8 @@ func (w *Writer) name(name string) string {
 }
 
 func (w *Writer) useBuiltin(name string) {
-	for _, b := range w.out.Builtins {
-		if b == name {
-			return
-		}
+	if slices.Contains(w.out.Builtins, name) {
+		return
 	}
 	w.out.Builtins = append(w.out.Builtins, name)
 }

@@ -54,7 +54,7 @@ func TestNarrowFloatsAreReadAsTheyAre(t *testing.T) {
 // neighbours, and all of [operands].
 func TestNarrowFloatsAreRoundedToNearestEven(t *testing.T) {
 	in := operands(dtype.F32, 5, 1<<16)
-	for i := uint32(0); i < 1<<16; i++ {
+	for i := range uint32(1 << 16) {
 		half := math.Float32bits(float32(dtype.F16.FloatFromBits(uint64(i)))) + 1<<12
 		in = append(in, half-1, half, half+1, i<<16|0x7fff, i<<16|0x8000, i<<16|0x8001)
 	}

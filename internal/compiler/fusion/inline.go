@@ -1,6 +1,7 @@
 package fusion
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
@@ -151,9 +152,7 @@ func liveNodes(g *ir.Graph) []bool {
 // scalars, which it adds to Scalars, and constants with equal elements.
 func (p *Partition) findLiterals() map[ir.Value]scalar.Expr {
 	literals := map[ir.Value]scalar.Expr{}
-	for v, e := range p.given {
-		literals[v] = e
-	}
+	maps.Copy(literals, p.given)
 	for _, n := range p.Graph.Nodes() {
 		switch a := n.Attrs().(type) {
 		case *ir.ConstantAttrs:

@@ -3,6 +3,7 @@ package fusion
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -262,7 +263,7 @@ func (x placer) stridesIn(v *ir.Value, d ir.DType, part, row int) []int {
 	}
 	dims := dimsOf(*v)
 	if order == nil {
-		order = identity(len(dims))
+		order = permute.Counting(0, len(dims))
 	}
 	strides := orderedStrides(dims, order)
 	for i, stride := range strides {
@@ -283,11 +284,3 @@ func holds(wide, d ir.DType) bool {
 }
 
 func isZero(e scalar.Expr) bool { return e.Op == scalar.OpConst && e.Bits == 0 }
-
-func identity(n int) []int {
-	order := make([]int, n)
-	for i := range order {
-		order[i] = i
-	}
-	return order
-}

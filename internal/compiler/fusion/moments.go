@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -18,7 +19,7 @@ import (
 // in even steps through the row: the factor is about 1 + 1/K, at most 1 + n/K², by an outlier among them, and n/K if all of
 // them are (Chan, Golub and LeVeque, Algorithms for Computing the Sample Variance: Analysis and Recommendations).
 
-// sampledElements is about the least K: few enough to be summed up by one short kernel.
+// sampledElements is the least K where rows have as many elements: one short kernel sums so few.
 const sampledElements = 256
 
 // squares is a sum of squared deviations from the mean.
@@ -160,7 +161,7 @@ func shiftedSumOf(b *ir.Builder, x ir.Value, axes []int) shiftedSum {
 	some := sampled(b, x, axes)
 	s := shiftedSum{axes: axes}
 	s.shift = ops.Div(b, ops.ReduceSum(b, some, axes...), ops.Const(b, ir.F32, float64(rowLength(some, axes))))
-	kept := slices.DeleteFunc(identity(x.Rank()), func(axis int) bool { return slices.Contains(axes, axis) })
+	kept := permute.Others(x.Rank(), axes)
 	s.deviations = ops.Sub(b, x, ops.BroadcastInDim(b, s.shift, x.Shape(), kept))
 	s.sum = ops.ReduceSum(b, s.deviations, axes...)
 	s.n = float64(rowLength(x, axes))

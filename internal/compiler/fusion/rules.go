@@ -3,6 +3,7 @@ package fusion
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -55,7 +56,7 @@ func mergeAfterReduce(a, b *Group) *Group {
 	case !outerDone:
 		return nil
 	case len(rest) == 0 && (len(mapped) == len(a.Outer) || len(mapped) == all):
-	case len(mapped) == len(a.Outer) && slices.Equal(sizes(b.Outer, rest), a.Inner):
+	case len(mapped) == len(a.Outer) && slices.Equal(permute.Pick(b.Outer, rest), a.Inner):
 		for i, c := range rest {
 			phi[c] = len(a.Outer) + i
 		}
@@ -85,7 +86,7 @@ func mergeReductions(a, b *Group) *Group {
 			return nil
 		}
 	}
-	if !injective(phi) || !slices.Equal(sizes(append(slices.Clone(a.Outer), a.Inner...), phi), append(slices.Clone(b.Outer), b.Inner...)) {
+	if !injective(phi) || !slices.Equal(permute.Pick(append(slices.Clone(a.Outer), a.Inner...), phi), append(slices.Clone(b.Outer), b.Inner...)) {
 		return nil
 	}
 	m := join(ReduceKind, a.Outer, a.Inner, a.Members, remapped(b.Members, phi))
@@ -262,14 +263,6 @@ func count(xs []int, ok func(int) bool) int {
 		}
 	}
 	return n
-}
-
-func sizes(dims, which []int) []int {
-	out := make([]int, len(which))
-	for i, c := range which {
-		out[i] = dims[c]
-	}
-	return out
 }
 
 // remapped returns copies of members with their coordinates mapped through phi.

@@ -11,10 +11,6 @@ func Fragments() []*Case {
 	return []*Case{fragments("fragments", dtype.F32), fragments("fragments_half", dtype.F16), fragments("fragments_bfloat", dtype.BF16)}
 }
 
-// Shuffled returns a kernel whose threads exchange values within a warp or, if a subgroup size
-// is given, within a subgroup.
-func Shuffled(subgroup int) *Case { return shuffled(subgroup) }
-
 // Sizes of the fragment product: each of its two subgroups computes eight rows.
 const (
 	fragmentThreads = 64

@@ -28,7 +28,7 @@ func HalfProducts() []*Case {
 		NewProductKernel(dtype.BF16, 256, true, false).Case(),
 		NewProductKernel(dtype.F16, 32, false, true).Case(),
 		NewProductKernel(dtype.BF16, 64, true, true).Case(),
-		shuffled(0),
+		Shuffled(0),
 	}
 }
 
@@ -200,9 +200,9 @@ func (p *ProductKernel) right(b []float64) []float64 {
 	return transposed
 }
 
-// shuffled combines each of 64 threads' value with those of three others of its warp or
-// subgroup.
-func shuffled(subgroup int) *Case {
+// Shuffled combines each of 64 threads' value with those of three others of its warp or, if a
+// subgroup size is given, of its subgroup.
+func Shuffled(subgroup int) *Case {
 	const threads, across = 64, 16
 	x := floats(9, threads)
 	want := zeros(threads)

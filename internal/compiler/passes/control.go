@@ -3,6 +3,7 @@ package passes
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -58,18 +59,18 @@ func scanInvariant(s site) []ir.Value {
 	if len(still) == 0 {
 		return nil
 	}
-	order := counting(0, a.Consts)
+	order := permute.Counting(0, a.Consts)
 	for _, i := range slices.Concat(still, kept) {
 		order = append(order, a.Consts+i)
 	}
-	order = append(order, counting(a.Consts+a.Carries, len(ports))...)
-	results := slices.Concat(kept, counting(a.Carries, len(outputs)))
+	order = append(order, permute.Counting(a.Consts+a.Carries, len(ports)-a.Consts-a.Carries)...)
+	results := slices.Concat(kept, permute.Counting(a.Carries, len(outputs)-a.Carries))
 	if len(results) == 0 { // nothing but these carries
 		return slices.Clone(s.in[a.Consts : a.Consts+a.Carries])
 	}
 	attrs := *a
 	attrs.Consts, attrs.Carries = a.Consts+len(still), len(kept)
-	out := s.b.AddNode(ops.OpScan, &attrs, []*ir.Graph{rearranged(s.b, body, order, results)}, pick(s.in, order)...)
+	out := s.b.AddNode(ops.OpScan, &attrs, []*ir.Graph{rearranged(s.b, body, order, results)}, permute.Pick(s.in, order)...)
 	if s.b.Err() != nil {
 		return nil
 	}
@@ -81,14 +82,6 @@ func scanInvariant(s site) []ir.Value {
 		all[i] = s.in[a.Consts+i]
 	}
 	return all
-}
-
-func counting(from, to int) []int {
-	var out []int
-	for i := from; i < to; i++ {
-		out = append(out, i)
-	}
-	return out
 }
 
 // rearranged returns g with its ports in the given order and the given outputs only.

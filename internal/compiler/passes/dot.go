@@ -3,6 +3,7 @@ package passes
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -31,11 +32,11 @@ func untransposed(v ir.Value, batch, contract *[]int) (ir.Value, bool) {
 		return v, false
 	}
 	perm := permOf(v.Node())
-	free := pick(perm, without(len(perm), slices.Concat(*batch, *contract)))
+	free := permute.Pick(perm, without(len(perm), slices.Concat(*batch, *contract)))
 	if !slices.IsSorted(free) {
 		return v, false
 	}
-	*batch, *contract = pick(perm, *batch), pick(perm, *contract)
+	*batch, *contract = permute.Pick(perm, *batch), permute.Pick(perm, *contract)
 	return x, true
 }
 

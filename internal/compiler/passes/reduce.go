@@ -4,6 +4,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -42,7 +43,7 @@ func reduceTwice(s site) ir.Value {
 	}
 	inner := axesOf(s.in[0].Node())
 	kept := without(x.Rank(), inner)
-	axes := slices.Concat(inner, pick(kept, axesOf(s.n)))
+	axes := slices.Concat(inner, permute.Pick(kept, axesOf(s.n)))
 	slices.Sort(axes)
 	return s.b.Add1(s.n.Op(), &ops.AxesAttrs{Axes: axes}, x)
 }
@@ -125,7 +126,7 @@ func dropRepeated(b *ir.Builder, x ir.Value, axes []int, shape ir.Shape, kept []
 			from, to = append(from, x.Dim(i)), append(to, at)
 		}
 	}
-	return ops.BroadcastInDim(b, ops.Reshape(b, x, from...), pick(shape, kept), to)
+	return ops.BroadcastInDim(b, ops.Reshape(b, x, from...), permute.Pick(shape, kept), to)
 }
 
 // knownSize: a constant size is a literal.

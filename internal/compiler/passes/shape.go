@@ -3,6 +3,7 @@ package passes
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -47,15 +48,6 @@ func isCounting(axes []int) bool {
 	return true
 }
 
-// pick returns the entries of a list at the given indices.
-func pick[T any](list []T, at []int) []T {
-	out := make([]T, len(at))
-	for i, a := range at {
-		out[i] = list[a]
-	}
-	return out
-}
-
 // transpose is [ops.Transpose] without the special meaning of an empty perm.
 func transpose(b *ir.Builder, x ir.Value, perm []int) ir.Value {
 	if isCounting(perm) {
@@ -76,7 +68,7 @@ func transposeTwice(s site) ir.Value {
 	if !ok {
 		return ir.Value{}
 	}
-	return transpose(s.b, x, pick(permOf(s.in[0].Node()), permOf(s.n)))
+	return transpose(s.b, x, permute.Pick(permOf(s.in[0].Node()), permOf(s.n)))
 }
 
 // transposeOfUnits: moving axes of size 1 alone is a reshape.
@@ -104,7 +96,7 @@ func broadcastTwice(s site) ir.Value {
 	if !ok {
 		return ir.Value{}
 	}
-	return ops.BroadcastInDim(s.b, x, s.n.Types()[0].Shape, pick(broadcastAxes(s.n), broadcastAxes(s.in[0].Node())))
+	return ops.BroadcastInDim(s.b, x, s.n.Types()[0].Shape, permute.Pick(broadcastAxes(s.n), broadcastAxes(s.in[0].Node())))
 }
 
 // broadcastReshape: a broadcast of a reshape that only adds axes of size 1 is one
@@ -120,10 +112,10 @@ func broadcastReshape(s site) ir.Value {
 			kept = append(kept, i)
 		}
 	}
-	if !x.Shape().Equal(pick(s.in[0].Shape(), kept)) {
+	if !x.Shape().Equal(permute.Pick(s.in[0].Shape(), kept)) {
 		return ir.Value{}
 	}
-	return ops.BroadcastInDim(s.b, x, s.n.Types()[0].Shape, pick(broadcastAxes(s.n), kept))
+	return ops.BroadcastInDim(s.b, x, s.n.Types()[0].Shape, permute.Pick(broadcastAxes(s.n), kept))
 }
 
 func axesOf(n *ir.Node) []int { return n.Attrs().(*ops.AxesAttrs).Axes }

@@ -319,9 +319,9 @@ func timeOf(l plan.Launch, d hardware.Profile) float64 {
 	return max(l.Work.Time(d), d.Launch+l.Counts.Time(d, l.Groups))
 }
 
-// leastOf is the nanoseconds of a launch at the least: of its bytes at full bandwidth, and of the operations that the
+// floorOf returns the least nanoseconds of a launch: of its bytes at full bandwidth, and of the operations that the
 // graph asks for at the best rate for their type.
-func leastOf(l plan.Launch, d hardware.Profile) float64 {
+func floorOf(l plan.Launch, d hardware.Profile) float64 {
 	return d.Launch + max(l.Work.Bytes/d.Bandwidth(), l.Needs.Ops.Time(d)/float64(d.Processors), l.Needs.Matrix)
 }
 
@@ -380,7 +380,7 @@ func alike(launches []plan.Launch, d hardware.Profile) map[string]kernels {
 		if k.launches == 0 || timeOf(l, d) > timeOf(k.longest, d) {
 			k.longest = l
 		}
-		out[name] = kernels{k.launches + 1, k.groups + l.Groups, k.time + timeOf(l, d), k.least + leastOf(l, d), k.longest}
+		out[name] = kernels{k.launches + 1, k.groups + l.Groups, k.time + timeOf(l, d), k.least + floorOf(l, d), k.longest}
 	}
 	return out
 }

@@ -107,8 +107,8 @@ func isBusy(key string) bool {
 // the median of their quotients, and on the quotient that a twentieth of them exceeds. A kernel over three times its
 // floor takes longer than it.
 const (
-	leastQuotient, mostQuotient = 0.7, 1.2
-	mostOfTwentieth             = 2.5
+	minQuotient, maxQuotient = 0.7, 1.2
+	maxTail                  = 2.5
 )
 
 // TestCountsPredictTimes compares the times that follow from what kernels do with times that were measured.
@@ -133,10 +133,10 @@ func TestCountsPredictTimes(t *testing.T) {
 		}
 	}
 	slices.Sort(quotients)
-	median, most := quotients[len(quotients)/2], quotients[len(quotients)*19/20]
-	t.Logf("%d kernels: %.2f of the time in the median, and up to %.2f of it but for a twentieth", len(quotients), median, most)
-	if median < leastQuotient || median > mostQuotient || most > mostOfTwentieth {
-		t.Errorf("counts predict %.2f times the time in the median, and up to %.2f but for a twentieth", median, most)
+	median, tail := quotients[len(quotients)/2], quotients[len(quotients)*19/20]
+	t.Logf("%d kernels: %.2f of the time in the median, and up to %.2f of it but for a twentieth", len(quotients), median, tail)
+	if median < minQuotient || median > maxQuotient || tail > maxTail {
+		t.Errorf("counts predict %.2f times the time in the median, and up to %.2f but for a twentieth", median, tail)
 	}
 }
 
@@ -200,7 +200,7 @@ func overFloor(t *testing.T, g *ir.Graph, target plan.Target, d hardware.Profile
 	}
 	time, least := 0.0, 0.0
 	for _, l := range launches {
-		time, least = time+timeOf(l, d), least+leastOf(l, d)
+		time, least = time+timeOf(l, d), least+floorOf(l, d)
 	}
 	return time / max(least, 1)
 }

@@ -138,12 +138,7 @@ func sampleGraph(op ir.Op, s ir.Sample) (*ir.Graph, map[string]*ir.Array, *ir.No
 
 func (w *writer) patchworks() error {
 	plain := func(_ ir.Op, s ir.Sample) bool {
-		for _, a := range s.In {
-			if a.DType != ir.F32 && a.DType != ir.I32 && a.DType != ir.Bool {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(s.In, func(a *ir.Array) bool { return a.DType != ir.F32 && a.DType != ir.I32 && a.DType != ir.Bool })
 	}
 	for i := range 60 {
 		p := irtest.RandomPatchwork(uint64(i), plain)

@@ -33,13 +33,13 @@ func addressingOf(a ops.IndexedAxes, operand, indices ir.Type) *addressing {
 	last := len(d.indices) - 1
 	d.window = permute.Others(len(d.operand), a.Axes, a.OperandBatch)
 	d.positions = permute.Others(last, a.IndexBatch)
-	d.rows = pick(d.operand, a.Axes)
+	d.rows = permute.Pick(d.operand, a.Axes)
 	return d
 }
 
 // batch is the number of rows per batch element, and width the length of a row.
-func (d *addressing) batch() int { return product(pick(d.operand, d.OperandBatch)) }
-func (d *addressing) width() int { return product(pick(d.operand, d.window)) }
+func (d *addressing) batch() int { return product(permute.Pick(d.operand, d.OperandBatch)) }
+func (d *addressing) width() int { return product(permute.Pick(d.operand, d.window)) }
 
 // order returns the permutation that moves the axes of the rows first.
 func (d *addressing) order() []int { return slices.Concat(d.OperandBatch, d.Axes, d.window) }
@@ -107,7 +107,7 @@ func gather(e *Emitter, n *ir.Node, in []Value) Value {
 	}
 	// [batch, positions, window] → the axes of the indices in their order, window
 	now := slices.Concat(a.IndexBatch, d.positions)
-	dims := slices.Concat(pick(d.indices, now), pick(d.operand, d.window))
+	dims := slices.Concat(permute.Pick(d.indices, now), permute.Pick(d.operand, d.window))
 	perm := make([]int, len(dims))
 	for i := range perm {
 		if perm[i] = i; i < len(now) {
@@ -143,19 +143,15 @@ func scatter(e *Emitter, n *ir.Node, in []Value, mode string) Value {
 		return data
 	})
 	order := d.order()
-	back := make([]int, len(order))
-	for i, axis := range order {
-		back[axis] = i
-	}
-	dims := pick(d.operand, order)
-	r, out := e.transpose(e.reshape(r, fold(dims)), dims, back)
+	dims := permute.Pick(d.operand, order)
+	r, out := e.transpose(e.reshape(r, fold(dims)), dims, permute.Inverse(order))
 	return e.value(r, out)
 }
 
 // updates returns the scattered values as rows, [batch·positions, window].
 func (d *addressing) updates(e *Emitter, u mil.Ref, count int) mil.Ref {
 	last := len(d.indices) - 1
-	dims := slices.Concat(d.indices[:last], pick(d.operand, d.window))
+	dims := slices.Concat(d.indices[:last], permute.Pick(d.operand, d.window))
 	perm := slices.Concat(d.IndexBatch, d.positions)
 	for i := last; i < len(dims); i++ {
 		perm = append(perm, i)

@@ -1,6 +1,7 @@
 package forms
 
 import (
+	"maps"
 	"math"
 	"slices"
 
@@ -23,9 +24,7 @@ func init() {
 	} {
 		add(op, single(func(e *Emitter, _ *ir.Node, in []Value) Value {
 			with := mil.Args{"x": in[0].Ref}
-			for name, v := range args.args {
-				with[name] = v
-			}
+			maps.Copy(with, args.args)
 			return Value{e.Op(args.kind, with), in[0].Dims}
 		}))
 	}
@@ -113,9 +112,7 @@ func pool(e *Emitter, n *ir.Node, in Value, a *ops.PoolAttrs, kind string, more 
 	args := mil.Args{
 		"x": e.reshape(x, moved), "kernel_sizes": a.Sizes, "strides": a.Strides, "pad_type": "custom", "pad": pad, "ceil_mode": false,
 	}
-	for name, v := range more {
-		args[name] = v
-	}
+	maps.Copy(args, more)
 	y := e.Op(kind, args)
 	toBack := append([]int{0}, permute.Others(rank, []int{0, 1})...)
 	r, out := e.transpose(y, y.Type.Dims, append(toBack, 1))

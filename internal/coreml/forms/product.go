@@ -14,26 +14,18 @@ func init() {
 	add(ops.OpConvGeneral, single(convGeneral))
 }
 
-func pick(dims, axes []int) []int {
-	out := make([]int, len(axes))
-	for i, axis := range axes {
-		out[i] = dims[axis]
-	}
-	return out
-}
-
 // dotGeneral transposes the factors to [batch, m, k] and [batch, k, n]. It does not move the second
 // one where MIL can read it transposed.
 func dotGeneral(e *Emitter, n *ir.Node, in []Value) Value {
 	a := n.Attrs().(*ops.DotAttrs)
 	x, y := whole(n.Input(0).Type()), whole(n.Input(1).Type())
 	m, columns := permute.Others(len(x), a.LhsBatch, a.LhsContract), permute.Others(len(y), a.RhsBatch, a.RhsContract)
-	batch, k := product(pick(x, a.LhsBatch)), product(pick(x, a.LhsContract))
+	batch, k := product(permute.Pick(x, a.LhsBatch)), product(permute.Pick(x, a.LhsContract))
 
 	lhs, _ := e.transpose(e.Whole(in[0]), x, slices.Concat(a.LhsBatch, m, a.LhsContract))
-	lhs = e.reshape(lhs, []int{batch, product(pick(x, m)), k})
+	lhs = e.reshape(lhs, []int{batch, product(permute.Pick(x, m)), k})
 	perm := slices.Concat(a.RhsBatch, a.RhsContract, columns)
-	size := []int{batch, k, product(pick(y, columns))}
+	size := []int{batch, k, product(permute.Pick(y, columns))}
 	asIs := slices.Concat(a.RhsBatch, columns, a.RhsContract)
 	swap := !slices.IsSorted(perm) && slices.IsSorted(asIs)
 	if swap {
@@ -122,17 +114,15 @@ func convGeneral(e *Emitter, n *ir.Node, in []Value) Value {
 }
 
 // spatialOf returns the spatial sizes of the result.
-func spatialOf(n *ir.Node, a *ops.ConvAttrs) []int { return pick(whole(n.Types()[0]), a.Out[2:]) }
+func spatialOf(n *ir.Node, a *ops.ConvAttrs) []int {
+	return permute.Pick(whole(n.Types()[0]), a.Out[2:])
+}
 
 // convolved emits MIL's convolution, whose result has the sizes out, and transposes it to the layout
 // of the node's result. It adds the type of padding to the arguments.
 func (e *Emitter) convolved(n *ir.Node, a *ops.ConvAttrs, out []int, args mil.Args) Value {
 	args["pad_type"] = "custom"
 	r := e.Op("conv", args)
-	back := make([]int, len(a.Out)) // axis a.Out[i] of the result is axis i of r
-	for i, axis := range a.Out {
-		back[axis] = i
-	}
-	r, _ = e.transpose(e.reshape(r, fold(out)), out, back)
+	r, _ = e.transpose(e.reshape(r, fold(out)), out, permute.Inverse(a.Out)) // axis a.Out[i] of the result is axis i of r
 	return e.value(r, whole(n.Types()[0]))
 }

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/coreml/mil"
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -51,10 +52,7 @@ func (m *moves) reversed(r mil.Ref, dims []int, axis int) mil.Ref {
 // for axis i of the tensor. It broadcasts lazily where MIL can do it.
 func (m *moves) repeated(r mil.Ref, from, axes, dims []int) Value {
 	if !slices.IsSorted(axes) {
-		perm := make([]int, len(axes))
-		for i := range perm {
-			perm[i] = i
-		}
+		perm := permute.Counting(0, len(axes))
 		slices.SortFunc(perm, func(a, b int) int { return axes[a] - axes[b] })
 		r, from = m.transpose(r, from, perm)
 		axes = slices.Sorted(slices.Values(axes))

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/coreml/mil"
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -63,10 +64,7 @@ func (m *moves) tile(r mil.Ref, reps []int) mil.Ref {
 // transpose permutes the axes of a tensor with the given shape and returns it with its new, folded
 // shape. Axes that stay adjacent move as one.
 func (m *moves) transpose(r mil.Ref, dims, perm []int) (mil.Ref, []int) {
-	out := make([]int, len(perm))
-	for i, p := range perm {
-		out[i] = dims[p]
-	}
+	out := permute.Pick(dims, perm)
 	runs := neighbours(dims, perm)
 	if len(runs) > 1 {
 		first := make([]int, len(runs)) // of each run, in the order of the result

@@ -3,6 +3,7 @@ package mil
 import (
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 )
 
@@ -41,7 +42,7 @@ func inferReduce(c *call) (Type, error) {
 	x := c.typ("x")
 	out, keep := slices.Clone(x.Dims), c.flag("keep_dims")
 	reduced := make([]bool, len(out))
-	for _, a := range c.ints("axes", counting(len(out))) {
+	for _, a := range c.ints("axes", permute.Counting(0, len(out))) {
 		at, err := axis(a, len(out))
 		if err != nil || reduced[at] {
 			return Type{}, ir.Errorf(ir.ErrIndex, "axis %d of %s is out of range or repeated", a, x)
@@ -57,14 +58,6 @@ func inferReduce(c *call) (Type, error) {
 		}
 	}
 	return Type{x.DType, out}, nil
-}
-
-func counting(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
 }
 
 func inferArgReduce(c *call) (Type, error) {
@@ -88,7 +81,7 @@ func inferArgSort(c *call) (Type, error) {
 func inferLayerNorm(c *call) (Type, error) {
 	x := c.typ("x")
 	var normalised []int
-	for _, a := range c.ints("axes", counting(len(x.Dims))) {
+	for _, a := range c.ints("axes", permute.Counting(0, len(x.Dims))) {
 		at, err := axis(a, len(x.Dims))
 		if err != nil {
 			return Type{}, err

@@ -5,6 +5,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/native"
@@ -32,12 +33,8 @@ func (p *Program) Run(ctx context.Context, name string, in map[string]native.Ten
 	if err := native.AcceptAll(p.machine.Backend(), name, e.slots, native.Input, in, true); err != nil {
 		return nil, err
 	}
-	all := make([]int, len(e.spec.Outputs))
-	for i := range all {
-		all[i] = i
-	}
 	h := &handle{e: e, in: in}
-	if err := e.start(ctx, h, all); err != nil {
+	if err := e.start(ctx, h, permute.Counting(0, len(e.spec.Outputs))); err != nil {
 		return nil, err
 	}
 	h.in = nil

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
+
+	"github.com/rlx-go/rlx/internal/permute"
 )
 
 // filter is a filter, a test or a method: it takes a value and arguments.
@@ -369,11 +371,7 @@ func sortedItems(items, keys []any, descending bool) ([]any, error) {
 		}
 		return o
 	})
-	out := make([]any, len(items))
-	for i, at := range positions {
-		out[i] = items[at]
-	}
-	return out, failed
+	return permute.Pick(items, positions), failed
 }
 
 func sorted(c *call, v any) (any, error) {

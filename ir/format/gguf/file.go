@@ -234,9 +234,6 @@ func (f *File) Bytes(name string) ([]byte, error) {
 
 // Floats returns the elements of a tensor, row-major. Errors are those of [File.Bytes] and [Dequantize].
 func (f *File) Floats(name string) ([]float32, error) {
-	if f == nil {
-		return nil, ir.Attrf("the file is nil: it must be from Open")
-	}
 	data, err := f.Bytes(name)
 	if err != nil {
 		return nil, err

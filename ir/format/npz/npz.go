@@ -82,9 +82,6 @@ func (f *File) Names() []string { return f.names }
 
 // Type returns the type of an array, without its elements. The errors are those of [File.Array].
 func (f *File) Type(name string) (t ir.Type, err error) {
-	if f == nil {
-		return ir.Type{}, ir.Attrf("the file is nil: it must be from Open")
-	}
 	err = f.open(name, func(r io.Reader) error {
 		h, err := readHeader(r)
 		t = ir.Type{DType: h.dtype, Shape: ir.Dims(h.dims...)}
@@ -96,9 +93,6 @@ func (f *File) Type(name string) (t ir.Type, err error) {
 // Array reads an array. The error is of kind [ir.ErrName] for an unknown name, of kind [ir.ErrUnsupported]
 // for a compression other than deflate, which NumPy writes, and otherwise that of [Read].
 func (f *File) Array(name string) (a *ir.Array, err error) {
-	if f == nil {
-		return nil, ir.Attrf("the file is nil: it must be from Open")
-	}
 	err = f.open(name, func(r io.Reader) (err error) {
 		a, err = Read(r)
 		return err
@@ -108,6 +102,9 @@ func (f *File) Array(name string) (a *ir.Array, err error) {
 
 // open calls a function with the file of an array.
 func (f *File) open(name string, read func(r io.Reader) error) error {
+	if f == nil {
+		return ir.Attrf("the file is nil: it must be from Open")
+	}
 	e := f.entries[name]
 	if e == nil {
 		return ir.Errorf(ir.ErrName, "there is no array %q", name)
@@ -143,9 +140,6 @@ type Entry struct {
 // Write writes an archive of arrays, in the order of their names, without compression. The error is of
 // kind [ir.ErrDType] for an element type that NumPy has not.
 func Write(w io.Writer, arrays map[string]*ir.Array) error {
-	if w == nil {
-		return ir.Attrf("w is nil: it must be a writer")
-	}
 	var entries []Entry
 	for _, name := range slices.Sorted(maps.Keys(arrays)) {
 		entries = append(entries, Entry{name, func() (*ir.Array, error) { return arrays[name], nil }})

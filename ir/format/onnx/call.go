@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -251,13 +252,7 @@ func (c *call) axesOf(axes []int, rank int) []int {
 }
 
 // all returns 0, 1, ..., n-1.
-func all(n int) []int {
-	out := make([]int, n)
-	for i := range out {
-		out[i] = i
-	}
-	return out
-}
+func all(n int) []int { return permute.Counting(0, n) }
 
 // spread returns n copies of x.
 func spread(x, n int) []int {

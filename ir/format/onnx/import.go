@@ -3,6 +3,7 @@ package onnx
 import (
 	"cmp"
 	"io/fs"
+	"maps"
 	"math"
 	"slices"
 	"strconv"
@@ -202,9 +203,7 @@ func (s *scope) initializers(g *graph) error {
 		}
 		s.im.own[g] = own
 	}
-	for name, v := range own {
-		s.names[name] = v
-	}
+	maps.Copy(s.names, own)
 	return nil
 }
 
@@ -551,9 +550,7 @@ func (c *call) function(f *function) error {
 			inner.names[name] = &value{name: name, refused: ir.Errorf(ir.ErrUnsupported, "operand %q of function %q is left out", name, f.name)}
 		}
 	}
-	for name, a := range f.defaults {
-		inner.attrs[name] = a
-	}
+	maps.Copy(inner.attrs, f.defaults)
 	for name := range c.n.attrs {
 		if a := c.attr(name); a != nil {
 			inner.attrs[name] = a

@@ -49,95 +49,74 @@ func nll(c *call, logs ir.Value) ir.Value {
 	}
 }
 
-// groups divides the operands of training ops: a rate, the number of the step, then for n tensors their values, gradients and
-// states, n of each.
-func groups(c *call, states int) (groups [][]ir.Value, rate, step ir.Value) {
+// trainingRule returns the next value of a tensor and its next states.
+type trainingRule func(x, grad ir.Value, states []ir.Value) []ir.Value
+
+// update computes a training op. Its operands are a rate, the number of the step, then for n tensors their values, gradients
+// and states, n of each; its results the next values and states, n of each. made returns the rule for tensors of type d.
+func update(c *call, states int, made func(rate, step ir.Value, d ir.DType) trainingRule) []ir.Value {
 	n := (len(c.in) - 2) / (2 + states)
 	if n < 1 || len(c.in) != 2+n*(2+states) {
 		c.fail(damaged("there are %d operands: there must be a rate, a count, and for each tensor its value, gradient and %d states", len(c.in), states))
-		return nil, rate, step
+		return nil
 	}
-	rate, step = ops.Reshape(c.b, c.x(0)), ops.Reshape(c.b, c.x(1))
+	next := made(ops.Reshape(c.b, c.x(0)), ops.Reshape(c.b, c.x(1)), c.x(2).DType())
+	out := make([]ir.Value, n*(1+states))
 	for i := range n {
-		var g []ir.Value
-		for k := range 2 + states {
-			g = append(g, c.x(2+k*n+i))
+		x, own := c.x(2+i), make([]ir.Value, states)
+		for k := range own {
+			own[k] = c.x(2 + (2+k)*n + i)
 		}
-		groups = append(groups, g)
-	}
-	return groups, rate, step
-}
-
-// ungroup orders results of groups: all first ones, then all second ones.
-func ungroup(groups [][]ir.Value) []ir.Value {
-	var out []ir.Value
-	for k := range groups[0] {
-		for _, g := range groups {
-			out = append(out, g[k])
+		grad := ops.Add(c.b, c.x(2+n+i), scaled(c, x, c.float("norm_coefficient", 0)))
+		for k, v := range next(x, grad, own) {
+			out[k*n+i] = v
 		}
 	}
 	return out
 }
 
 func adam(c *call) []ir.Value {
-	groups, rate, step := groups(c, 2)
-	if groups == nil {
-		return nil
-	}
-	b := c.b
-	alpha, beta := c.float("alpha", 0.9), c.float("beta", 0.999)
-	d := groups[0][0].DType()
-	t := ops.Convert(b, step, d)
-	correction := func(base float64) ir.Value {
-		return ops.Sub(b, ops.Const(b, d, 1), ops.Pow(b, ops.Const(b, d, base), t))
-	}
-	adjusted := ops.Div(b, ops.Mul(b, rate, ops.Sqrt(b, correction(beta))), correction(alpha))
-	rate = ops.Select(b, ops.Gt(b, step, ops.ConstLike(b, step, 0)), adjusted, rate)
-	for i, g := range groups {
-		x, grad := g[0], ops.Add(b, g[1], scaled(c, g[0], c.float("norm_coefficient", 0)))
-		v := ops.Add(b, scaled(c, g[2], alpha), scaled(c, grad, 1-alpha))
-		h := ops.Add(b, scaled(c, g[3], beta), scaled(c, ops.Mul(b, grad, grad), 1-beta))
-		x = ops.Sub(b, x, ops.Div(b, ops.Mul(b, rate, v), offset(c, ops.Sqrt(b, h), c.float("epsilon", 1e-6))))
-		groups[i] = []ir.Value{scaled(c, x, 1-c.float("norm_coefficient_post", 0)), v, h}
-	}
-	return ungroup(groups)
+	return update(c, 2, func(rate, step ir.Value, d ir.DType) trainingRule {
+		b, alpha, beta := c.b, c.float("alpha", 0.9), c.float("beta", 0.999)
+		t := ops.Convert(b, step, d)
+		correction := func(base float64) ir.Value {
+			return ops.Sub(b, ops.Const(b, d, 1), ops.Pow(b, ops.Const(b, d, base), t))
+		}
+		adjusted := ops.Div(b, ops.Mul(b, rate, ops.Sqrt(b, correction(beta))), correction(alpha))
+		rate = ops.Select(b, ops.Gt(b, step, ops.ConstLike(b, step, 0)), adjusted, rate)
+		return func(x, grad ir.Value, states []ir.Value) []ir.Value {
+			v := ops.Add(b, scaled(c, states[0], alpha), scaled(c, grad, 1-alpha))
+			h := ops.Add(b, scaled(c, states[1], beta), scaled(c, ops.Mul(b, grad, grad), 1-beta))
+			x = ops.Sub(b, x, ops.Div(b, ops.Mul(b, rate, v), offset(c, ops.Sqrt(b, h), c.float("epsilon", 1e-6))))
+			return []ir.Value{scaled(c, x, 1-c.float("norm_coefficient_post", 0)), v, h}
+		}
+	})
 }
 
 func adagrad(c *call) []ir.Value {
-	groups, rate, step := groups(c, 1)
-	if groups == nil {
-		return nil
-	}
-	b := c.b
-	d := groups[0][0].DType()
-	rate = ops.Div(b, rate, offset(c, scaled(c, ops.Convert(b, step, d), c.float("decay_factor", 0)), 1))
-	for i, g := range groups {
-		grad := ops.Add(b, g[1], scaled(c, g[0], c.float("norm_coefficient", 0)))
-		h := ops.Add(b, g[2], ops.Mul(b, grad, grad))
-		x := ops.Sub(b, g[0], ops.Div(b, ops.Mul(b, rate, grad), offset(c, ops.Sqrt(b, h), c.float("epsilon", 0))))
-		groups[i] = []ir.Value{x, h}
-	}
-	return ungroup(groups)
+	return update(c, 1, func(rate, step ir.Value, d ir.DType) trainingRule {
+		b := c.b
+		rate = ops.Div(b, rate, offset(c, scaled(c, ops.Convert(b, step, d), c.float("decay_factor", 0)), 1))
+		return func(x, grad ir.Value, states []ir.Value) []ir.Value {
+			h := ops.Add(b, states[0], ops.Mul(b, grad, grad))
+			x = ops.Sub(b, x, ops.Div(b, ops.Mul(b, rate, grad), offset(c, ops.Sqrt(b, h), c.float("epsilon", 0))))
+			return []ir.Value{x, h}
+		}
+	})
 }
 
 func momentum(c *call) []ir.Value {
-	groups, rate, step := groups(c, 1)
-	if groups == nil {
-		return nil
-	}
-	b := c.b
-	alpha := c.float("alpha", 0)
-	d := groups[0][0].DType()
-	first := ops.Eq(b, step, ops.ConstLike(b, step, 0))
-	beta := ops.Select(b, first, ops.Const(b, d, 1), ops.Const(b, d, c.float("beta", 1)))
-	for i, g := range groups {
-		grad := ops.Add(b, g[1], scaled(c, g[0], c.float("norm_coefficient", 0)))
-		v := ops.Add(b, scaled(c, g[2], alpha), ops.Mul(b, beta, grad))
-		change := v
-		if c.text("mode", "standard") == "nesterov" {
-			change = ops.Add(b, grad, scaled(c, v, alpha))
+	return update(c, 1, func(rate, step ir.Value, d ir.DType) trainingRule {
+		b, alpha := c.b, c.float("alpha", 0)
+		first := ops.Eq(b, step, ops.ConstLike(b, step, 0))
+		beta := ops.Select(b, first, ops.Const(b, d, 1), ops.Const(b, d, c.float("beta", 1)))
+		return func(x, grad ir.Value, states []ir.Value) []ir.Value {
+			v := ops.Add(b, scaled(c, states[0], alpha), ops.Mul(b, beta, grad))
+			change := v
+			if c.text("mode", "standard") == "nesterov" {
+				change = ops.Add(b, grad, scaled(c, v, alpha))
+			}
+			return []ir.Value{ops.Sub(b, x, ops.Mul(b, rate, change)), v}
 		}
-		groups[i] = []ir.Value{ops.Sub(b, g[0], ops.Mul(b, rate, change)), v}
-	}
-	return ungroup(groups)
+	})
 }

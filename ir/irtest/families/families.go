@@ -8,6 +8,7 @@ package families
 
 import (
 	"github.com/rlx-go/rlx/autodiff/optim"
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -163,11 +164,7 @@ func (n *net) classify(x ir.Value, classes int) ir.Value {
 
 // mean is the mean of all elements.
 func (n *net) mean(x ir.Value) ir.Value {
-	axes := make([]int, x.Rank())
-	for i := range axes {
-		axes[i] = i
-	}
-	return ops.Mean(n.Builder, x, axes...)
+	return ops.Mean(n.Builder, x, permute.Counting(0, x.Rank())...)
 }
 
 // heads splits the last axis of x, [batch, time, heads·d]: [batch, heads, time, d].

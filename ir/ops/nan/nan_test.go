@@ -112,7 +112,7 @@ func size(s ir.Sample) (n int) {
 	return n
 }
 
-// bothWays returns the results of a sample by the meaning of the op and by its body.
+// bothWays returns the results of a sample by the reference implementation of the op and by its body.
 func bothWays(t *testing.T, op ir.Op, s ir.Sample) [][]*ir.Array {
 	t.Helper()
 	g, _, err := irtest.SampleGraph(op, s)

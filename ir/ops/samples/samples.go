@@ -11,6 +11,7 @@ import (
 	"math"
 	"strconv"
 
+	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/dtype"
 )
@@ -103,10 +104,7 @@ func uniform(seed uint64) func() float64 {
 // shuffled returns 0, 1, … n-1 in an order that next makes; n counts as 1 at
 // least.
 func shuffled(n int, next func() float64) []int {
-	out := make([]int, max(n, 1))
-	for i := range out {
-		out[i] = i
-	}
+	out := permute.Counting(0, max(n, 1))
 	for i := range out {
 		j := i + int(next()*float64(len(out)-i))
 		out[i], out[j] = out[j], out[i]

@@ -30,12 +30,7 @@ func gradientOf(forward *ir.Graph, loss string, params []string) (*ir.Graph, err
 		return nil, ir.Errorf(ir.ErrName, "unknown output %q of graph %q", loss, forward.Name())
 	}
 	scaled, err := ir.Transform(forward.Name(), func(b *ir.Builder) {
-		m := ir.NewMapping(forward)
-		b.CopyPorts(forward, m)
-		in := make([]ir.Value, len(forward.Ports()))
-		for i, p := range forward.Ports() {
-			in[i] = m.Get(p.Value)
-		}
+		in := b.CopyPorts(forward, nil)
 		scale := b.Input(scaleInput, ir.F32)
 		out := b.Splice(forward, in)
 		for i, o := range forward.Outputs() {

@@ -82,7 +82,7 @@ func TestGraphBuiltByCallsIsThatOfItsText(t *testing.T) {
 }
 
 // steps is the expectation of the TypeScript tests: the text form of a graph with
-// a loss, and the losses of the first steps of training it, by their meaning.
+// a loss, and the losses of the first steps of training it, by the reference implementation.
 type steps struct {
 	Text   string    `json:"text"`
 	Losses []float64 `json:"losses"`
@@ -145,7 +145,7 @@ func start(g *ir.Graph) map[string]*ir.Array {
 	return values
 }
 
-// train runs a step graph by its meaning. States that are not among the values
+// train runs a step graph by the reference implementation. States that are not among the values
 // begin as zeros.
 func train(t *testing.T, g *ir.Graph, values map[string]*ir.Array, n int) (losses []float64) {
 	for _, p := range g.Ports() {

@@ -3,6 +3,7 @@ package importer
 import (
 	"errors"
 	"io/fs"
+	"slices"
 	"time"
 
 	"github.com/rlx-go/rlx/ir"
@@ -38,10 +39,8 @@ func (f *files) Open(name string) (fs.File, error) {
 }
 
 func (f *files) need(p onnx.Place) {
-	for _, q := range f.needed {
-		if p == q {
-			return
-		}
+	if slices.Contains(f.needed, p) {
+		return
 	}
 	f.needed = append(f.needed, p)
 	f.bytes += p.Length

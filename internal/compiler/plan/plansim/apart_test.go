@@ -3,6 +3,7 @@ package plansim_test
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"strconv"
 	"testing"
 
@@ -338,9 +339,7 @@ func (c apart) check(t *testing.T, target plan.Target) {
 	}
 	all := map[string]*ir.Array{}
 	for _, from := range []map[string]*ir.Array{inputs, states} {
-		for name, a := range from {
-			all[name] = a
-		}
+		maps.Copy(all, from)
 	}
 	want, err := ir.Eval(g, all, ir.EvalOptions{Reference: true})
 	if err != nil {

@@ -91,7 +91,7 @@ func TestBadIndexKeepsStates(t *testing.T) {
 				_, err := s.Run("run", values)
 				if wrong != nil {
 					if !errors.Is(err, ir.ErrIndex) || !errors.Is(wrong, ir.ErrIndex) {
-						t.Fatalf("index %d: the plan fails with %v, the meaning with %v", last, err, wrong)
+						t.Fatalf("index %d: the plan fails with %v, the reference with %v", last, err, wrong)
 					}
 				} else {
 					if err != nil {
@@ -144,7 +144,7 @@ func TestUntakenBranchChecksNothing(t *testing.T) {
 					want, wrong := ir.Eval(g, values, ir.EvalOptions{Reference: true})
 					got, err := s.Run("run", values)
 					if errors.Is(err, ir.ErrIndex) != errors.Is(wrong, ir.ErrIndex) {
-						t.Fatalf("taken %d, index %d: the plan fails with %v, the meaning with %v", taken, last, err, wrong)
+						t.Fatalf("taken %d, index %d: the plan fails with %v, the reference with %v", taken, last, err, wrong)
 					}
 					if wrong != nil {
 						continue

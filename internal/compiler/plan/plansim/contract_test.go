@@ -47,7 +47,7 @@ func flatProduct(op ir.Op, at position) *ir.Def {
 	}
 }
 
-// evalFlat is the meaning of a flat product.
+// evalFlat is the reference implementation of a flat product.
 func evalFlat(place func(i, j, rows, columns int) int) func(*ir.EvalContext, *ir.Node, []*ir.Array) ([]*ir.Array, error) {
 	return func(c *ir.EvalContext, _ *ir.Node, in []*ir.Array) ([]*ir.Array, error) {
 		a, b := in[0], in[1]

@@ -67,7 +67,7 @@ var storages = map[string]storage{
 	}, true},
 }
 
-// TestNarrowTypesInMemoryOfWordsAndBytes compares with the meaning, in the
+// TestNarrowTypesInMemoryOfWordsAndBytes compares with the reference implementation, in the
 // simulator, which sees threads that write one word without atomic operations.
 func TestNarrowTypesInMemoryOfWordsAndBytes(t *testing.T) {
 	for name, c := range storages {

@@ -183,11 +183,7 @@ func (te *tileEmitter) contiguousAlongK(s *side) bool {
 	if len(at) == 0 || len(k) == 0 {
 		return false
 	}
-	moves := false
-	scalar.Walk(at[len(at)-1], func(x scalar.Expr) {
-		moves = moves || x.Op == scalar.OpVar && x.Name == k[len(k)-1].Name
-	})
-	return moves
+	return scalar.Any(at[len(at)-1], func(x scalar.Expr) bool { return x.Op == scalar.OpVar && x.Name == k[len(k)-1].Name })
 }
 
 // resultStores returns what to store for one result of a contraction, given the sum and its

@@ -233,7 +233,7 @@ func (p *mmaPlan) orRelayouts(e *emit.Emitter, g *fusion.Group) *mmaPlan {
 			options[i] = append(options[i], relayoutsOf(e, p.c, p.operand, i)...)
 		}
 	}
-	best, least := p, p.least(e.Caps)
+	best, shortest := p, p.minTime(e.Caps)
 	for _, left := range options[0] {
 		for _, right := range options[1] {
 			if left == nil && right == nil {
@@ -243,8 +243,8 @@ func (p *mmaPlan) orRelayouts(e *emit.Emitter, g *fusion.Group) *mmaPlan {
 			if !ok {
 				continue
 			}
-			if time := q.least(e.Caps); time < least {
-				best, least = q, time
+			if time := q.minTime(e.Caps); time < shortest {
+				best, shortest = q, time
 			}
 		}
 	}
@@ -265,8 +265,8 @@ func (p *mmaPlan) with(e *emit.Emitter, g *fusion.Group, relayouts [2]*relayout)
 	return q, ok
 }
 
-// least returns the nanoseconds that the plan takes with its fastest tile.
-func (p *mmaPlan) least(caps loop.Caps) float64 {
+// minTime returns the nanoseconds that the plan takes with its fastest tile.
+func (p *mmaPlan) minTime(caps loop.Caps) float64 {
 	return p.fastest(caps, math.Inf(1)).cost(caps)
 }
 

@@ -237,9 +237,7 @@ func (p *persistent) keep(t *fusion.Tensor) *keptRows {
 }
 
 func mentions(e scalar.Expr, name string) bool {
-	found := false
-	scalar.Walk(e, func(n scalar.Expr) { found = found || n.Op == scalar.OpVar && n.Name == name })
-	return found
+	return scalar.Any(e, func(n scalar.Expr) bool { return n.Op == scalar.OpVar && n.Name == name })
 }
 
 // each writes f for the elements of some kept rows: their index there and in the whole tensor.
@@ -315,12 +313,9 @@ func (x *rowPart) exprs() []scalar.Expr {
 // inRows reports whether a part accesses only rows of its own number of what the loop writes,
 // and checks no index.
 func (p *persistent) inRows(x *rowPart) bool {
-	for _, e := range x.exprs() {
-		checks := false
-		scalar.Walk(e, func(n scalar.Expr) { checks = checks || n.Op == scalar.OpCheck })
-		if checks {
-			return false
-		}
+	isCheck := func(n scalar.Expr) bool { return n.Op == scalar.OpCheck }
+	if slices.ContainsFunc(x.exprs(), func(e scalar.Expr) bool { return scalar.Any(e, isCheck) }) {
+		return false
 	}
 	return x.row == nil || x.g.Rows().AreIndependent(func(t *fusion.Tensor) bool { return p.written[t.ID] != nil || p.kept[t.ID] != nil })
 }

@@ -378,9 +378,7 @@ func (p *packedRows) loadAhead(array int, at scalar.Expr, last int) scalar.Expr 
 	name, l := p.Name("w"), p.rows
 	at = atMost(at, last)
 	load := func(first scalar.Expr) scalar.Expr {
-		return scalar.LoadAt(array, ir.U32, p.Simplify(scalar.Substitute(at, func(x scalar.Expr) (scalar.Expr, bool) {
-			return first, x.Op == scalar.OpVar && x.Name == p.first.Name
-		})))
+		return scalar.LoadAt(array, ir.U32, p.Simplify(scalar.SubstituteVars(at, map[string]scalar.Expr{p.first.Name: first})))
 	}
 	l.words = append(l.words, &loop.Var{Name: name, Init: load(l.begin)})
 	l.after = append(l.after, &loop.Assign{Name: name, Value: load(l.next)})

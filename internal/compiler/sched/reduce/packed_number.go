@@ -24,9 +24,7 @@ func (p *packedRows) splitMembers() {
 
 // number returns the term of a number at an element of the row.
 func (p *packedRows) number(m *fusion.Member, element scalar.Expr) scalar.Expr {
-	return p.Simplify(scalar.Substitute(p.general(m), func(n scalar.Expr) (scalar.Expr, bool) {
-		return element, n.Op == scalar.OpVar && n.Name == generalInner
-	}))
+	return p.Simplify(scalar.SubstituteVars(p.general(m), map[string]scalar.Expr{generalInner: element}))
 }
 
 // addToSum adds a value to the sum of a number in a thread.

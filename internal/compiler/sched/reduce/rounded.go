@@ -222,9 +222,7 @@ func roundActivations(p *packedRows) {
 		var steps []scalar.Expr
 		for b := range a.blocks {
 			largest := p.r.let("largest", largestOf(p, t, b))
-			step := p.r.let("step", scalar.Substitute(a.step, func(n scalar.Expr) (scalar.Expr, bool) {
-				return largest, n.Op == scalar.OpVar && n.Name == a.variable
-			}))
+			step := p.r.let("step", scalar.SubstituteVars(a.step, map[string]scalar.Expr{a.variable: largest}))
 			// The product of an infinite step with 0 is not a number, that with another integer must not be one either.
 			steps = append(steps, p.r.let("step", scalar.Select(scalar.IsFinite(step), step, f(math.NaN()))))
 			inverse := p.r.let("inverse", scalar.Div(f(1), step))

@@ -33,16 +33,14 @@ type Counts struct {
 	Barriers float64
 }
 
-func (o Ops) plus(v Ops, times float64) Ops {
+// Plus returns the sum of operations and some times others.
+func (o Ops) Plus(v Ops, times float64) Ops {
 	return Ops{o.Issued + times*v.Issued, o.Int + times*v.Int, o.F64 + times*v.F64, o.Special + times*v.Special}
 }
 
-// Plus returns the sum of operations and some times others.
-func (o Ops) Plus(v Ops, times float64) Ops { return o.plus(v, times) }
-
 // plus returns the sum of c and some times v.
 func (c Counts) plus(v Counts, times float64) Counts {
-	c.Ops = c.Ops.plus(v.Ops, times)
+	c.Ops = c.Ops.Plus(v.Ops, times)
 	c.Lines += times * v.Lines
 	c.Sectors += times * v.Sectors
 	c.Missed += times * v.Missed

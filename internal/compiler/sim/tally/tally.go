@@ -333,7 +333,7 @@ func (m *machine) loop(s *loop.For, active uint32) {
 			m.weight = weight * float64(trips-i)
 		}
 		m.iteration(s, start, i*step, end, active, data)
-		m.counts.Ops = m.counts.Ops.plus(overhead, m.weight)
+		m.counts.Ops = m.counts.Ops.Plus(overhead, m.weight)
 	}
 	m.weight = weight
 }

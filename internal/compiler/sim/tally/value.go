@@ -167,7 +167,7 @@ func (m *machine) value(n *node) *column {
 	}
 	m.active = active
 	n.value = m.compute(n, args)
-	m.counts.Ops = m.counts.Ops.plus(n.cost, m.weight*m.part(n))
+	m.counts.Ops = m.counts.Ops.Plus(n.cost, m.weight*m.part(n))
 	m.clock++
 	n.computed = m.clock
 	return n.value
