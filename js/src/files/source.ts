@@ -39,7 +39,7 @@ export const unread = (name: string) => (cause: unknown): never => { throw new R
 /** Reads the bytes from one position to another. */
 type Read = (begin: number, end: number, signal: AbortSignal) => Promise<Uint8Array<ArrayBuffer>>;
 
-/** One read for several that begin in a task: from the first byte to the last one, and the number of bytes that were asked for. */
+/** One read for several that begin in a task: from the first byte to the last one, and how many bytes were asked for. */
 interface Joined { from: number; to: number; asked: number; bytes?: ReturnType<Read> }
 
 /** The bytes that nobody asked for, and all bytes, that such a read may have at most. */

@@ -9,7 +9,7 @@ import { yieldTask } from '../../runtime/task.js';
 /** The elements that a run unpacks. */
 const elementsOfRun = 1 << 18;
 
-/** Unpacks blocks on the CPU, by the rules of the op `dequantize`: in this thread, as messages to another one would take longer. */
+/** Unpacks blocks on the CPU, by the rules of the op `dequantize`: in this thread, as messages to another take longer. */
 export class Unpacker {
   readonly #programs = new Map<string, Promise<Program>>();
 
