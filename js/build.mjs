@@ -39,7 +39,7 @@ const later = [join('runtime', 'recover.ts'), join('runtime', 'resume.ts'), join
 // What programs with open sizes share, compiled here or before, is one chunk, too, of which /onnx needs a part.
 const family = ['box', 'buckets', 'entry', 'family'].map((name) => join(here, 'src/sizes', `${name}.ts`));
 // So is what /lm, and what it loads later, share.
-const model = ['config', 'decoder', 'family', 'graphs', 'model', 'sample', 'unpack', 'weights'].map((name) => join(here, 'src/lm/model', `${name}.ts`));
+const model = ['config', 'decoder', 'family', 'graphs', 'model', 'sample', 'weights'].map((name) => join(here, 'src/lm/model', `${name}.ts`));
 const chunks = {
   groups: [
     { name: 'core', test: (path) => first.some((part) => path.startsWith(part)) && !later.some((file) => path.endsWith(file)) },

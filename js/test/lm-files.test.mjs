@@ -5,6 +5,7 @@ import { readFileSync } from 'node:fs';
 import { describe, test } from 'node:test';
 import { openGGUF, openHF } from '../dist/lm.js';
 import { encodeSafetensors } from '../dist/safetensors.js';
+import { writeGGUF } from './gguf.mjs';
 import { serve } from './rig/ranges.mjs';
 
 const testdata = new URL('../../native/lm/testdata/', import.meta.url), read = (name) => readFileSync(new URL(name, testdata));
@@ -125,6 +126,26 @@ test('by ranges only the header is read, and the tensors that are asked for', as
   const reading = f.read('w');
   f.close();
   await assert.rejects(reading, { name: 'RlxError', kind: 'closed' });
+});
+
+test('reads of neighbours that begin together are one request, and each has memory of its own', async (t) => {
+  const sizes = { a: 64, b: 32, c: 3 << 20, d: 32 }, tensors = Object.entries(sizes).map(([name, n], i) => [name, { shape: [n / 4], type: 'f32', data: new Uint8Array(n).fill(i + 1) }]);
+  const file = Buffer.from(writeGGUF({ 'general.architecture': 'none' }, Object.fromEntries(tensors)));
+  const { url, seen } = await serve(t, { 'm.gguf': file }), f = await openGGUF(`${url}m.gguf`);
+  const counted = async (reads) => {
+    const { bytes, requests } = seen, got = await Promise.all(reads.map((one) => f.read(...one)));
+    return { got, bytes: seen.bytes - bytes, requests: seen.requests - requests };
+  };
+  const { got, ...all } = await counted([['b'], ['a'], ['b', 1, 3], ['c', 0, 4]]);
+  assert.deepEqual(all, { bytes: 100, requests: 1 });
+  assert.deepEqual(got, [new Uint8Array(32).fill(2), new Uint8Array(64).fill(1), Uint8Array.of(2, 2), Uint8Array.of(3, 3, 3, 3)]);
+  assert.equal(new Set(got.map(({ buffer }) => buffer)).size, 4);
+  assert.ok(got.every((one) => one.buffer.byteLength === one.length));
+  const { bytes, requests } = await counted([['a'], ['d']]);
+  assert.deepEqual([bytes, requests], [96, 2], 'what lies between is not read');
+  const reading = [f.read('a'), f.read('b')];
+  f.close();
+  for (const one of reading) await assert.rejects(one, { name: 'RlxError', kind: 'closed' });
 });
 
 test('split files, folders and errors by their addresses', async (t) => {

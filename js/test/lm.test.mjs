@@ -8,6 +8,7 @@ import * as lm from '../dist/lm.js';
 import * as nn from '../dist/nn.js';
 import { decodeSafetensors, encodeSafetensors } from '../dist/safetensors.js';
 import { openDawn, openGPU } from './rig/dawn.mjs';
+import { serve } from './rig/ranges.mjs';
 
 const folder = new URL('../../native/lm/testdata/', import.meta.url);
 const bytesOf = (path) => readFileSync(new URL(path, folder));
@@ -111,7 +112,7 @@ function mixture() {
     'llama.attention.head_count': 4, 'llama.attention.head_count_kv': 4, 'llama.attention.layer_norm_rms_epsilon': 1e-5, 'llama.rope.dimension_count': 16,
     'llama.rope.freq_base': 10000, 'llama.expert_count': experts, 'llama.expert_used_count': 2,
   }));
-  return { metadata, tensors, read: async (name) => data.get(name), close() {} };
+  return { metadata, tensors, read: async (name, begin, end) => data.get(name).slice(begin, end), close() {} };
 }
 
 const mixturePrompt = Array.from({ length: 2 * chunk + 30 }, (_, i) => 1 + i * i % 90);
@@ -143,6 +144,15 @@ const numbers = {
 
 /** Waits for what must be refused with an error of a kind. */
 const refused = (kind, message, run) => assert.rejects(run, (error) => error instanceof RlxError && error.kind === kind && message.test(error.message));
+
+test('the weights of a file at an address come by few requests, those of neighbours at once', async (t) => {
+  const { url, seen } = await serve(t, { 'm.gguf': bytesOf('llama/model.gguf') }), file = await lm.openGGUF(`${url}m.gguf`);
+  const { requests } = seen, progress = [], model = await lm.openModel(file, { context: 32, on: 'cpu', worker: false, onProgress: (...one) => progress.push(one) });
+  t.after(() => model.close());
+  assert.ok(file.tensors.size > 15 && seen.requests - requests <= 2, `${seen.requests - requests} requests for ${file.tensors.size} tensors`);
+  const [[none, total]] = progress;
+  assert.deepEqual([none, progress.at(-1)[0], progress.at(-1)[1]], [0, total, total]);
+});
 
 describe('generation', () => {
   const { prompt, greedy } = expectedOf('llama');

@@ -71,6 +71,20 @@ test('a program in a worker has the same methods and gives the same values', asy
   program.close();
 });
 
+test('memory that a caller uses no more moves to the worker', async () => {
+  const program = await openProgram(linearPlan(), { worker }), [kept, moved] = [Float32Array.of(1, 2, 3), Float32Array.of(4, 5, 6)], within = new Float32Array(100).fill(7);
+  await program.write('w', kept);
+  assert.deepEqual([...kept], [1, 2, 3]);
+  await program.take('w', { dtype: 'f32', shape: [3], data: moved });
+  assert.equal(moved.length, 0);
+  assert.deepEqual([...await program.read('w')], [4, 5, 6]);
+  await program.take('w', { dtype: 'f32', shape: [3], data: within.subarray(10, 13) });
+  assert.equal(within.length, 100, 'a part of larger memory is copied');
+  assert.deepEqual([...await program.read('w')], [7, 7, 7]);
+  await assert.rejects(program.take('none', { dtype: 'f32', shape: [], data: new Float32Array(1) }), { kind: 'name' });
+  program.close();
+});
+
 test('a trainer does not see the difference', async () => {
   const program = await openProgram(linearPlan(), { worker }), want = reference(), losses = [];
   const trainer = new Trainer(program, { history: { ring: 'history', count: 'count' } });

@@ -73,23 +73,26 @@ export const loadKept = (on) => load({ modules: ['/rlx/index.js', '/rlx/lm.js'],
  */
 export async function load({ modules, open, init, on, worker }) {
   const ms = {}, begun = performance.now();
-  let last = begun, reading = 0;
+  let last = begun, reading = 0, reads = 0, from;
   const phase = (of) => {
     const now = performance.now();
     ms[of] = now - last;
     last = now;
   };
   const [rlx, lm] = await Promise.all(modules.map((path) => import(path)));
-  await rlx.init(init);
+  await rlx.init({ lazy: true, ...init }); // as a page that keeps plans does
   phase('modules');
   const opened = await lm.openGGUF(await open());
   phase('header');
   const timed = {
     metadata: opened.metadata, tensors: opened.tensors, close: () => opened.close(),
     async read(...given) {
-      const from = performance.now(), bytes = await opened.read(...given);
-      reading += performance.now() - from;
-      return bytes;
+      if (reads++ === 0) from = performance.now();
+      try {
+        return await opened.read(...given);
+      } finally {
+        if (--reads === 0) reading += performance.now() - from; // the time in which something is read
+      }
     },
   };
   const begins = (loaded) => { if (loaded === 0) phase('program'); };

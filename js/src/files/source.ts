@@ -36,8 +36,32 @@ export function addressOf(given: string | URL): string {
 /** Refuses a file or folder that was changed or removed, or may not be read. */
 export const unread = (name: string) => (cause: unknown): never => { throw new RlxError('missing', `${name} cannot be read: ${(cause as Error).message}`, { name, cause }); };
 
+/** Reads the bytes from one position to another. */
+type Read = (begin: number, end: number, signal: AbortSignal) => Promise<Uint8Array<ArrayBuffer>>;
+
+/** One read for several that begin in a task: from the first byte to the last one, and how many bytes were asked for. */
+interface Joined { from: number; to: number; asked: number; bytes?: ReturnType<Read> }
+
+/** The bytes that nobody asked for, and all bytes, that such a read may have at most. */
+const mostBetween = 64 << 10, mostJoined = 64 << 20;
+
+/** Joins reads of neighbouring bytes that begin in one task: a read takes long, however short it is. */
+function joining(read: Read): Read {
+  let last: Joined | undefined;
+  return async (begin, end, signal) => {
+    const own = last ??= { from: begin, to: end, asked: 0 };
+    own.from = Math.min(own.from, begin);
+    own.to = Math.max(own.to, end);
+    own.asked += end - begin;
+    await undefined; // for the others
+    last = undefined;
+    const { from, to, asked } = own;
+    return asked === end - begin || to - from > Math.min(asked + mostBetween, mostJoined) ? read(begin, end, signal) : (await (own.bytes ??= read(from, to, signal))).slice(begin - from, end - from);
+  };
+}
+
 /** Wraps a source so that reads after close are refused. */
-function closable(name: string, size: number, read: (begin: number, end: number, signal: AbortSignal) => Promise<Uint8Array<ArrayBuffer>>): Source {
+function closable(name: string, size: number, read: Read): Source {
   const controller = new AbortController(), { signal } = controller;
   const closed = () => new RlxError('closed', `${name} is closed`, { name });
   return {
@@ -58,18 +82,18 @@ const ofBytes = (bytes: Uint8Array): Source => closable('the file', bytes.length
 
 function ofBlob(blob: Blob): Source {
   const { name = 'the file' } = blob as { name?: string };
-  return closable(name, blob.size, async (begin, end) => new Uint8Array(await blob.slice(begin, end).arrayBuffer().catch(unread(name))));
+  return closable(name, blob.size, joining(async (begin, end) => new Uint8Array(await blob.slice(begin, end).arrayBuffer().catch(unread(name)))));
 }
 
 async function openAddress(url: string): Promise<Source> {
   const first = await range(url, 0, 1);
   const { size, version } = first;
-  return closable(url, size, async (begin, end, signal) => {
+  return closable(url, size, joining(async (begin, end, signal) => {
     if (begin === end) return new Uint8Array(0);
     const got = await range(url, begin, end, signal);
     if (got.size !== size || got.version !== version) throw new RlxError('missing', `${url} has been changed since it was opened`, { name: url });
     return got.bytes;
-  });
+  }));
 }
 
 /** Fetches the bytes from one position to another, and the size of the file and what its version is called, if the server names that. */

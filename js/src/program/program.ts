@@ -82,6 +82,8 @@ export interface Program<E extends EntryTypes = any> {
   readAll<V extends string>(names: readonly Name<V, ValuesOf<E>>[]): Promise<Reading<DataByName<E, V>>>;
   /** Sets a parameter or a state. */
   write<V extends string>(name: Name<V, ValuesOf<E>>, value: Input): Promise<void>;
+  /** Does as `write`, with memory that the caller uses no more; of programs in a worker, to which it moves. @internal */
+  take?(name: string, value: HostTensor): Promise<void>;
   /** Copies a tensor to the device, for use as an input. */
   upload(tensor: HostTensor): Promise<Tensor>;
   /** A copy, on the device, of an output, parameter or state as of now. */

@@ -93,6 +93,7 @@ class RemoteProgram implements Program {
   async read(name: string): Promise<TensorData> { return this.#call('read', name); }
   async readAll(names: readonly string[]): Promise<Reading<any>> { return this.#call('readAll', names); }
   async write(name: string, value: Input): Promise<void> { return this.#call('write', name, this.#pack(value)); }
+  async take(name: string, value: HostTensor): Promise<void> { return this.#caller.give('write', name, value); }
   async upload(tensor: HostTensor): Promise<Tensor> { return this.#unpack(await this.#call('upload', tensor)); }
   async keep(name: string): Promise<Tensor> { return this.#unpack(await this.#call('keep', name)); }
   async save(): Promise<Record<string, HostTensor>> { return this.#call('save'); }

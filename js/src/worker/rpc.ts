@@ -95,10 +95,18 @@ export class Caller {
   }
 
   /** Calls a method. */
-  async call<T>(method: string, ...args: unknown[]): Promise<T> {
+  async call<T>(method: string, ...args: unknown[]): Promise<T> { return this.#send(method, args.map(partsOf), []); }
+
+  /** Calls a method with a value whose arrays move, unless they are parts of larger memory. */
+  async give<T>(method: string, name: string, given: unknown): Promise<T> {
+    const value = partsOf(given);
+    return this.#send(method, [name, value], [...buffersIn(value)]);
+  }
+
+  async #send<T>(method: string, args: unknown[], moved: Transferable[]): Promise<T> {
     if (this.#ended) throw this.#ended;
     try {
-      this.#port.postMessage({ id: this.#next, method, args: args.map(partsOf) });
+      this.#port.postMessage({ id: this.#next, method, args }, moved);
     } catch (cause) { // not everything can be sent
       throw new RlxError('dtype', `${method}: ${(cause as Error).message}`, { op: method, cause });
     }

@@ -25,21 +25,25 @@ def image(h, w):
     return random.uniform(-1, 1, (1, 3, h, w)).astype("f4")
 
 
-def voice(n, context=0):
-    return {"input": noise(1, n + context), "state": noise(2, 1, 128), "sr": numpy.array(16000, "i8")}
+def voice(n, context=0, rows=1, rate=16000):
+    return {"input": noise(rows, n + context), "state": noise(2, rows, 128), "sr": numpy.array(rate, "i8")}
+
+
+# A chunk of one voice and of several, and those of the half rate, for which the models that have it branch.
+VOICES = [voice(512, 64), voice(512, 64, rows=3), voice(256, 32, rate=8000), voice(256, 32, rows=2, rate=8000)]
 
 
 MODELS = {
     "magika": ("magika/models/standard_v3_3/model.onnx", [
         {"bytes": random.integers(0, 257, (n, 2048)).astype("i4")} for n in (1, 3)]),
-    "silero": ("silero_vad/data/silero_vad.onnx", [voice(512, 64)]),
-    "silero_16k_op15": ("silero_vad/data/silero_vad_16k_op15.onnx", [voice(512, 64)]),
-    "silero_half": ("silero_vad/data/silero_vad_half.onnx", [voice(512, 64)]),
-    "silero_op18_ifless": ("silero_vad/data/silero_vad_op18_ifless.onnx", [voice(512, 64)]),
-    "silero_openvino_16k": ("silero_vad/data/silero_vad_openvino_16k.onnx", [voice(512, 64)]),
+    "silero": ("silero_vad/data/silero_vad.onnx", VOICES),
+    "silero_16k_op15": ("silero_vad/data/silero_vad_16k_op15.onnx", VOICES[:2]),
+    "silero_half": ("silero_vad/data/silero_vad_half.onnx", VOICES[:2]),
+    "silero_op18_ifless": ("silero_vad/data/silero_vad_op18_ifless.onnx", VOICES),
+    "silero_openvino_16k": ("silero_vad/data/silero_vad_openvino_16k.onnx", VOICES[:1]),
     "silero_16k_sequence": ("silero_vad/data/silero_vad_16k_sequence.onnx", [
         {"input": noise(n, 576), "h": noise(1, 1, 128), "c": noise(1, 1, 128)} for n in (1, 5)]),
-    "rapidocr_cls": ("rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx", [{"x": image(48, 192)}]),
+    "rapidocr_cls": ("rapidocr_onnxruntime/models/ch_ppocr_mobile_v2.0_cls_infer.onnx", [{"x": image(48, 192)}, {"x": numpy.concatenate([image(48, 192) for _ in range(3)])}, {"x": image(48, 96)}]),
     "rapidocr_det": ("rapidocr_onnxruntime/models/ch_PP-OCRv4_det_infer.onnx", [{"x": image(64, 96)}, {"x": image(128, 64)}]),
     "rapidocr_rec": ("rapidocr_onnxruntime/models/ch_PP-OCRv4_rec_infer.onnx", [{"x": image(48, 160)}, {"x": image(48, 320)}]),
 }

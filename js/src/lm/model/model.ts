@@ -177,14 +177,16 @@ async function openOnce(shape: Opened, training: Training | undefined, { on, wor
   }
 }
 
-/** Reads the weights one by one: the page holds no more than one of them. */
+/** Reads the weights and writes them: one is written while the next is made. */
 async function readWeights(program: Program, weights: Weights, { onProgress, signal }: ModelOptions): Promise<void> {
   const slots = program.plan.slots.filter(({ role, name }) => role === 'param' && !isAdapter(name)), total = slots.reduce((sum, { bytes }) => sum + bytes, 0);
-  let loaded = 0;
+  let loaded = 0, writing: Promise<void> | undefined;
   onProgress?.(loaded, total);
-  for (const slot of slots) {
+  for await (const [{ name, bytes }, value] of weights.each(slots)) {
+    await writing;
     if (signal?.aborted) throw new RlxError('abort', 'loading was aborted', { cause: signal.reason });
-    await program.write(slot.name, await weights.read(slot));
-    onProgress?.(loaded += slot.bytes, total);
+    writing = (program.take ?? program.write).call(program, name, value).then(() => onProgress?.(loaded += bytes, total));
+    writing.catch(() => {}); // which the next one waits for
   }
+  await writing;
 }

@@ -10,10 +10,16 @@ import type { HostTensor } from '../../values/tensor.js';
 import type { ModelFile, TensorInfo } from '../gguf.js';
 import type { Config } from './config.js';
 import { familyOf, inGGUF } from './family.js';
-import { Unpacker } from './unpack.js';
+import type { Unpacker } from './unpack.js';
 
 /** The tensor of a file that a parameter is read from. */
 interface Source { info: TensorInfo; expert?: number }
+
+/** A parameter of a program. */
+interface Parameter { name: string; dtype: string; shape: readonly number[] }
+
+/** The bytes of a file that are asked for at once, since each read takes long. */
+const bytesAtOnce = 8 << 20;
 
 const floats = /^(f32|f16|bf16)$/;
 
@@ -38,13 +44,14 @@ export class Weights {
   readonly #config: Config;
   readonly #find: (parameter: string) => Source | undefined;
 
-  readonly #unpacker: Unpacker | undefined;
+  readonly #unpacks: boolean;
+  #unpacker: Unpacker | undefined;
 
   /** `configOf` returns the configuration. */
   constructor(file: ModelFile, config: Config, options: WeightsOptions = {}) {
     this.#file = file;
     this.#config = config;
-    this.#unpacker = options.unpack ? new Unpacker() : undefined;
+    this.#unpacks = !!options.unpack;
     this.#find = isGGUF(file) ? this.#inGGUF() : (parameter) => this.#inHF(parameter);
   }
 
@@ -68,11 +75,11 @@ export class Weights {
 
   /** The storage of a weight, for `nn.stored`. */
   storage(name: string): Storage {
-    const type = this.#find(name)?.info.type, unpack = !!this.#unpacker;
+    const { info } = this.#find(name) ?? {}, type = info?.type, numbers = this.#unpacks && 'f32';
     if (type === undefined) return { outIn: true };
-    if (floats.test(type)) return { outIn: !this.#isInOut(name), dtype: unpack ? 'f32' : type as 'f32' };
-    if (packedBlock(type)) return { outIn: true, ...unpack ? { dtype: 'f32' } : { format: type } };
-    throw new RlxError('unsupported', `tensor ${this.#find(name)!.info.name} is ${type}, which cannot be read`, { name });
+    if (floats.test(type)) return { outIn: !this.#isInOut(name), dtype: numbers || type as 'f32' };
+    if (packedBlock(type)) return { outIn: true, ...numbers ? { dtype: numbers } : { format: type } };
+    throw new RlxError('unsupported', `tensor ${info!.name} is ${type}, which cannot be read`, { name });
   }
 
   /** Whether the file has a matrix as [in, out]. */
@@ -120,18 +127,41 @@ export class Weights {
   }
 
   /** Reads a parameter, as a program takes it. */
-  async read({ name, dtype, shape }: { name: string; dtype: string; shape: readonly number[] }): Promise<HostTensor> {
-    const found = this.#find(name);
-    if (!found) throw new RlxError('missing', `the file lacks ${name}`, { name });
-    const { info, expert } = found;
-    let bytes = await this.#file.read(info.name);
-    if (expert !== undefined) {
-      const n = bytes.length / this.#config.experts!;
-      bytes = bytes.subarray(expert * n, (expert + 1) * n);
+  async read(parameter: Parameter): Promise<HostTensor> {
+    const { value } = await this.each([parameter]).next();
+    return value![1];
+  }
+
+  /** Reads parameters in the order of the file, some at a time: the next ones are read while the last ones are used. */
+  async *each<P extends Parameter>(parameters: readonly P[]): AsyncGenerator<[P, HostTensor], void, void> {
+    const groups: Record<number, [P, Source][]> = {};
+    const all = parameters.map((parameter): [P, Source] => {
+      const { name } = parameter, source = this.#find(name);
+      if (!source) throw new RlxError('missing', `the file lacks ${name}`, { name });
+      return [parameter, source];
+    });
+    for (const one of all.sort(([, a], [, b]) => a.info.offset - b.info.offset)) (groups[one[1].info.offset / bytesAtOnce | 0] ??= []).push(one);
+    const list = Object.values(groups), begin = (group: [P, Source][] = []) => Promise.all(group.map(([, source]) => this.#file.read(source.info.name, ...this.#range(source))));
+    let next = begin(list.shift());
+    for (const group of Object.values(groups)) {
+      const bytes = await next;
+      next = begin(list.shift());
+      next.catch(() => {}); // which is waited for later, or no more
+      for (const one of group) yield [one[0], await this.#value(...one, bytes.shift()!)];
     }
+  }
+
+  /** The bytes of a tensor that a parameter has. */
+  #range({ info: { bytes }, expert }: Source): [number, number] {
+    const part = expert === undefined ? bytes : bytes / this.#config.experts!, begin = part * (expert ?? 0);
+    return [begin, begin + part];
+  }
+
+  async #value({ name, dtype, shape }: Parameter, { info }: Source, bytes: Uint8Array<ArrayBuffer>): Promise<HostTensor> {
     if (dtype === 'u8') return { dtype, shape, data: bytes };
     if (packedBlock(info.type)) {
-      if (!this.#unpacker) throw new RlxError('unsupported', `tensor ${info.name} is ${info.type}, and parameter ${name} has numbers: unpack it`, { name });
+      if (!this.#unpacks) throw new RlxError('unsupported', `tensor ${info.name} is ${info.type}, and parameter ${name} has numbers: unpack it`, { name });
+      this.#unpacker ??= new (await import('./unpack.js')).Unpacker();
       return { dtype, shape, data: await this.#unpacker.unpack(info.type, bytes) };
     }
     const data = converted(name, { dtype: info.type, shape: info.shape, data: elements(info.type, bytes) }, dtype) as Float32Array;
@@ -141,17 +171,17 @@ export class Weights {
 
   /** The bytes that the parameters take in memory. */
   get bytes(): number {
-    const of = ({ shape, bytes }: TensorInfo) => this.#unpacker ? 4 * shape.reduce((n, size) => n * size, 1) : bytes;
-    return [...this.#file.tensors.values()].reduce((sum, info) => this.#isNeedless(info.name) ? sum : sum + of(info), 0);
+    let sum = 0;
+    for (const { name, shape, bytes } of this.#file.tensors.values()) if (!this.#isNeedless(name)) sum += this.#unpacks ? shape.reduce((n, size) => n * size, 4) : bytes;
+    return sum;
   }
 
   /** Frees what reading took. */
   close(): void { this.#unpacker?.close(); }
 }
 
-/** Bytes as elements; unaligned bytes are copied. */
+/** Bytes as elements; those within larger memory, which may be unaligned, are copied. */
 function elements(type: string, bytes: Uint8Array): HostTensor['data'] {
   const array = arrayOf(type) as { new (buffer: ArrayBufferLike, offset: number, length: number): HostTensor['data']; readonly BYTES_PER_ELEMENT: number };
-  const { buffer, byteOffset } = bytes.byteOffset % array.BYTES_PER_ELEMENT ? bytes.slice() : bytes;
-  return new array(buffer, byteOffset, bytes.length / array.BYTES_PER_ELEMENT);
+  return new array((bytes.byteOffset ? bytes.slice() : bytes).buffer, 0, bytes.length / array.BYTES_PER_ELEMENT);
 }
