@@ -39,7 +39,6 @@ const (
 	ringWorkgroups = 2       // of a processor
 	ringReserve    = 9 << 10 // bytes of workgroup memory that are left for sums and activations
 	minStages      = 3
-	minIterations  = 6 // of a workgroup
 	maxStageRows   = 4
 	// minStage is the size in bytes from which on longer stages are no faster: with shorter ones there are more barriers.
 	minStage = 16 << 10
@@ -63,8 +62,8 @@ func ringBytes(caps loop.Caps) int {
 //	of 32 bits,            q8_0   3,080 → 3,812   2,762 → 2,369   3,752 → 3,958
 //	                       q4_0   2,977 → 2,774
 //
-// What has weights of 4 bits and exact activations is bound by instructions. A matrix of 4096 × 4096, of which a workgroup has four
-// stages, is slower by it: 2,542 → 2,332 for q8_0.
+// What has weights of 4 bits and exact activations is bound by instructions. Products of which a workgroup has few weights are slower by
+// it: 2,542 → 2,332 for 4096 × 4096 of q8_0, and 2,775 → 2,359 for 14336 × 4096 of q4_0.
 func withRing(e *emit.Emitter, g *fusion.Group, s emit.Schedule) emit.Schedule {
 	p := newPackedRows(e.Sibling(), g, rowSlices[s.K-1])
 	r := &ring{}
@@ -83,11 +82,11 @@ func withRing(e *emit.Emitter, g *fusion.Group, s emit.Schedule) emit.Schedule {
 }
 
 // sized returns a schedule with as many stages as the memory of a target holds, or the schedule itself if these are too few or a
-// workgroup has few.
+// workgroup has weights for less than seven eighths of it.
 func (r *ring) sized(p *packedRows, s emit.Schedule) emit.Schedule {
-	iterations := s.Rows / r.rows
-	slots := min(ringBytes(p.Caps)/r.bytes(), iterations)
-	if s.Rows%r.rows == 0 && iterations >= minIterations && slots >= minStages && r.aligned() {
+	room, iterations := ringBytes(p.Caps), s.Rows/r.rows
+	slots := min(room/r.bytes(), iterations)
+	if s.Rows%r.rows == 0 && 8*iterations*r.bytes() >= 7*room && slots >= minStages && r.aligned() {
 		s.Each, s.Stages = r.rows, slots
 	}
 	return s
