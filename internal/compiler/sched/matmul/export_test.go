@@ -1,7 +1,6 @@
 package matmul
 
 import (
-	"slices"
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
@@ -9,9 +8,7 @@ import (
 )
 
 // TileSchedules returns the schedules of all tiles with a split-K factor.
-func TileSchedules(parts int) []emit.Schedule {
-	return schedulesOf(append(slices.Clone(tiles), manyRows), parts)
-}
+func TileSchedules(parts int) []emit.Schedule { return schedulesOf(tiles, parts) }
 
 // RegisterSchedules returns the schedules of tiles of registers: with 8×8 results of a thread, and 4×4.
 func RegisterSchedules(parts int) []emit.Schedule {

@@ -358,9 +358,6 @@ func (te *tileEmitter) eachPrefetch(f func(s *side, v int, names []string)) {
 func (te *tileEmitter) vectorCoords(s *side, v int) (vec, k scalar.Expr) {
 	threads, per := te.t.threads(), s.tile/4
 	id := scalar.Add(te.lane, loop.Int(v*threads))
-	if (v+1)*threads > per*te.t.k {
-		id = scalar.Min(id, loop.Int(per*te.t.k-1)) // loaded by several threads, stored by one
-	}
 	if s.kFast {
 		return te.Simplify(scalar.FloorDiv(id, loop.Int(te.t.k))), te.Simplify(scalar.Mod(id, loop.Int(te.t.k)))
 	}

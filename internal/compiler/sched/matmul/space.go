@@ -191,9 +191,9 @@ func (t tile) schedule(parts int) emit.Schedule {
 // allTiles returns the tiles of all targets.
 func allTiles() []tile {
 	if emit.WithMma {
-		return slices.Concat(fragmentTiles, pipelinedTiles, tiles, []tile{manyRows}, registerTiles)
+		return slices.Concat(fragmentTiles, pipelinedTiles, tiles, registerTiles)
 	}
-	return slices.Concat(tiles, []tile{manyRows}, registerTiles)
+	return slices.Concat(tiles, registerTiles)
 }
 
 // tileFor returns the tile of a schedule.

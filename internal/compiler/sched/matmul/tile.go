@@ -36,11 +36,6 @@ var tiles = []tile{
 	{16, 64, 16, 4, 4, 1, 0, false},
 }
 
-// manyRows is the tile of many rows of up to 32 columns, instead of tiles of 32 × 32: of 33 products and convolutions
-// with 200 of these tiles or more it took 0.72 to 1.02 of the time, 0.86 in the mean; with fewer 1.1 to 2 times as
-// long (H200, WebGPU).
-var manyRows = tile{128, 32, 8, 8, 4, 1, 0, false}
-
 // tilesFor returns the candidates on a target: where it has fragments, fragment tiles replace
 // others as wide.
 func tilesFor(caps loop.Caps) []tile {
@@ -120,11 +115,8 @@ func (t tile) parts(c *fusion.Contraction, caps loop.Caps) int {
 	return max(1, min(caps.Profile().SplitThreads/(t.count(c)*t.threads()), fusion.Product(c.K)/partLength, maxParts(c, caps)))
 }
 
-// fits reports whether a target has what the tile needs. That of many rows is not measured on CUDA.
+// fits reports whether a target has what the tile needs.
 func (t tile) fits(caps loop.Caps) bool {
-	if emit.WithMma && t == manyRows && caps.Dialect == dtype.CUDA {
-		return false
-	}
 	if emit.WithMma && t.stages > 0 {
 		return fitsPipeline(t, caps)
 	}
@@ -179,9 +171,6 @@ func chooseTile(c *fusion.Contraction, caps loop.Caps) (best tile, parts int, ok
 				return t, 1, true
 			}
 		}
-	}
-	if n <= manyRows.n && best.n == manyRows.n && parts == 1 && manyRows.count(c) >= enoughTiles && manyRows.fits(caps) {
-		best = manyRows
 	}
 	return best, parts, groups > 0 && (groups >= fewTiles || k < deepSpace)
 }
