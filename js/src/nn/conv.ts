@@ -92,7 +92,7 @@ function conv(called: Called, x: Value, axes: number, out: number, size: PerAxis
     const [weight, bias] = weights(l, o, kernel, into / groups, out, out, into / groups);
     if (axes === 2 && !o.channelsFirst) return padded.conv2d(weight, bias, { strides: stride, dilations: dilation, padLo, padHi, groups });
     const space = kernel.map((_, i) => i), first = o.channelsFirst ? 2 : 1;
-    const layout = [0, o.channelsFirst ? 1 : axes + 1, ...space.map((i) => first + i)];
+    const layout = [0, first > 1 ? 1 : axes + 1, ...space.map((i) => first + i)];
     kernel.forEach((size, i) => { // conv2d refuses it, and the result of convGeneral would be empty
       const n = padded.shape[first + i] as number, low = padLo[i]!, high = padHi[i]!, window = (size - 1) * dilation[i]! + 1;
       if (n && n + low + high < window) l.fail('shape', `a window of ${window} is longer than ${n} elements padded by ${low} and ${high}`);
