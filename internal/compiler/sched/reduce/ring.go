@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
@@ -149,8 +150,23 @@ func (r *ring) findArrays(p *packedRows) bool {
 			return false
 		}
 		q.weights.inWords(terms)
+		ok = ok && !slices.ContainsFunc(q.weights.bases, func(b *wordBase) bool { return !r.holds(q, b) })
 	}
 	return ok && len(r.arrays) > 0
+}
+
+// holds reports whether bytes of the first row are in the first row of an array that has all rows: weights may begin within an array's
+// row, and then end in the next.
+func (r *ring) holds(p *packedRows, b *wordBase) bool {
+	n := wordBytes * r.arrays[r.number(b.array)].row
+	last := slices.Max(slices.Collect(maps.Keys(b.ends)))
+	lo, hi, known := p.Simplifier.Range(inRow(p, scalar.Add(b.at, loop.Int(last)), 0))
+	return known && lo >= int64(last) && hi < int64(n) && fusion.Product(p.g.Outer)*n <= p.Partition.Tensor(b.array).Len()
+}
+
+// number returns the number of an array of weights, -1 if it is new.
+func (r *ring) number(array int) int {
+	return slices.IndexFunc(r.arrays, func(a *ringArray) bool { return a.array == array })
 }
 
 // add adds the array of a word, if it is new. It reports false where rows are not contiguous, or of another size than before.
@@ -158,14 +174,11 @@ func (r *ring) add(p *packedRows, array int, at scalar.Expr) bool {
 	first := inRow(p, at, 0)
 	row, ok := p.Simplify(scalar.Sub(inRow(p, at, 1), first)).IntConst()
 	rest, same := p.Simplify(scalar.Sub(at, scalar.Add(first, scalar.Mul(p.first, loop.Int(int(row)))))).IntConst()
-	lo, hi, known := p.Simplifier.Range(first)
-	if !ok || !same || rest != 0 || !known || lo < 0 || hi > row {
+	if !ok || !same || rest != 0 {
 		return false
 	}
-	for _, a := range r.arrays {
-		if a.array == array {
-			return a.row == int(row)
-		}
+	if n := r.number(array); n >= 0 {
+		return r.arrays[n].row == int(row)
 	}
 	r.arrays = append(r.arrays, &ringArray{array: array, row: int(row)})
 	return true
@@ -180,7 +193,7 @@ func inRow(p *packedRows, at scalar.Expr, row int) scalar.Expr {
 
 // load loads a word of the current stage. Words after its last one are none that count.
 func (r *ring) load(p *packedRows, array int, at scalar.Expr) scalar.Expr {
-	a := r.arrays[slices.IndexFunc(r.arrays, func(a *ringArray) bool { return a.array == array })]
+	a := r.arrays[r.number(array)]
 	in := scalar.Min(inRow(p, at, 0), loop.Int(r.words(a)-1))
 	return p.r.let("w", scalar.LoadAt(a.memory, ir.U32, p.Simplify(scalar.Add(scalar.Mul(r.stage, loop.Int(r.words(a))), in))))
 }
