@@ -120,8 +120,8 @@ func TestRoundedCandidatesAreRight(t *testing.T) {
 	}
 }
 
-// TestRingsOfRowsAreRight has rows that are copied asynchronously to a ring of stages, of weights that no kernel writes and of others,
-// one array or two, and exact activations of q8_0.
+// TestRingsOfRowsAreRight has rows that are copied asynchronously to a ring of stages, of weights that no kernel writes and
+// of others, one array or two, and exact activations of q8_0.
 func TestRingsOfRowsAreRight(t *testing.T) {
 	for _, c := range []struct {
 		format         string
@@ -267,8 +267,8 @@ func roundedRow(x []float64) (out []float64) {
 	return out
 }
 
-// TestRingsHaveWholeRows has rows that begin within those of the array, by some bytes: a stage of the array's rows lacks the end of its
-// last one.
+// TestRingsHaveWholeRows has rows that begin within those of the array, by some bytes: a stage of the array's rows lacks
+// the end of its last one.
 func TestRingsHaveWholeRows(t *testing.T) {
 	const rows, elements = 64, 512
 	for _, before := range []int{0, 1, 2, 4, 16, elements / 32 * 34} {
@@ -313,8 +313,8 @@ func withRings(t *testing.T, g *ir.Graph, target plan.Target) plan.Target {
 	return forced
 }
 
-// TestRingsNeedAsynchronousCopies has a device of compute capability 7.5, which has none: neither the rule nor a choice measured on
-// another device gives it a ring.
+// TestRingsNeedAsynchronousCopies has a device of compute capability 7.5, which has none: neither the rule nor a choice
+// measured on another device gives it a ring.
 func TestRingsNeedAsynchronousCopies(t *testing.T) {
 	const rows, elements = 32000, 4096
 	g := roundedProduct(t, "q4_k", &ir.Array{Dims: []int{rows, elements / 256 * 144}}, elements)

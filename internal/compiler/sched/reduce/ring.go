@@ -53,8 +53,8 @@ func ringBytes(caps loop.Caps) int {
 	return max(caps.MmaBytes/ringWorkgroups-ringReserve, 0)
 }
 
-// withRing returns a schedule with a ring where that pays. In GB/s of weights, on an H200, by words in registers → by a ring, of
-// 8192 × 8192, 4096 × 14336 and 128256 × 4096:
+// withRing returns a schedule with a ring where that pays. In GB/s of weights, on an H200, by words in registers → by a
+// ring, of 8192 × 8192, 4096 × 14336 and 128256 × 4096:
 //
 //	activations of 8 bits, q8_0   3,511 → 3,871   3,317 → 3,396   4,111 → 4,230
 //	                       q4_k   2,269 → 2,839   2,110 → 2,488   2,754 → 3,314
@@ -63,8 +63,8 @@ func ringBytes(caps loop.Caps) int {
 //	of 32 bits,            q8_0   3,080 → 3,812   2,762 → 2,369   3,752 → 3,958
 //	                       q4_0   2,977 → 2,774
 //
-// What has weights of 4 bits and exact activations is bound by instructions. Products of which a workgroup has few weights are slower by
-// it: 2,542 → 2,332 for 4096 × 4096 of q8_0, and 2,775 → 2,359 for 14336 × 4096 of q4_0.
+// What has weights of 4 bits and exact activations is bound by instructions. Products of which a workgroup has few weights
+// are slower by it: 2,542 → 2,332 for 4096 × 4096 of q8_0, and 2,775 → 2,359 for 14336 × 4096 of q4_0.
 func withRing(e *emit.Emitter, g *fusion.Group, s emit.Schedule) emit.Schedule {
 	p := newPackedRows(e.Sibling(), g, rowSlices[s.K-1])
 	r := &ring{}
@@ -82,8 +82,8 @@ func withRing(e *emit.Emitter, g *fusion.Group, s emit.Schedule) emit.Schedule {
 	return r.sized(p, s)
 }
 
-// sized returns a schedule with as many stages as the memory of a target holds, or the schedule itself if these are too few or a
-// workgroup has weights for less than seven eighths of it.
+// sized returns a schedule with as many stages as the memory of a target holds, or the schedule itself if these are too few
+// or a workgroup has weights for less than seven eighths of it.
 func (r *ring) sized(p *packedRows, s emit.Schedule) emit.Schedule {
 	room, iterations := ringBytes(p.Caps), s.Rows/r.rows
 	slots := min(room/r.bytes(), iterations)
@@ -155,8 +155,8 @@ func (r *ring) findArrays(p *packedRows) bool {
 	return ok && len(r.arrays) > 0
 }
 
-// holds reports whether bytes of the first row are in the first row of an array that has all rows: weights may begin within an array's
-// row, and then end in the next.
+// holds reports whether bytes of the first row are in the first row of an array that has all rows: weights may begin within
+// an array's row, and then end in the next.
 func (r *ring) holds(p *packedRows, b *wordBase) bool {
 	n := wordBytes * r.arrays[r.number(b.array)].row
 	last := slices.Max(slices.Collect(maps.Keys(b.ends)))
