@@ -255,6 +255,10 @@ func kernelsFor(t *testing.T, target plan.Target) map[string]string {
 		name := "multiply_" + d.String()
 		out[name] = joined(name, []*plan.Plan{p})
 	}
+	out["packed"] = joined("packed", packed(t, target))
+	if copies := strings.Contains(out["packed"], "cp.async"); copies != target.Mma {
+		t.Errorf("rows of packed weights are copied asynchronously: %v, where multiply-adds are %v", copies, target.Mma)
+	}
 	loss, err := irtest.MLP(8, 20, 16, 10)
 	p, err := planned("step", step(t, loss, err), target)
 	must(t, err)
@@ -316,6 +320,24 @@ func unsupported(g *ir.Graph) bool {
 	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
 		return slices.ContainsFunc(n.Types(), func(t ir.Type) bool { return t.DType.On(dtype.CUDA) == dtype.Unsupported })
 	})
+}
+
+// packed returns products of one row with weights of three formats, whose rows are copied asynchronously where the target can.
+func packed(t *testing.T, target plan.Target) (plans []*plan.Plan) {
+	t.Helper()
+	const rows, elements = 32000, 4096
+	for _, format := range []string{"q8_0", "q4_k", "q6_k"} {
+		g, err := ir.Build("packed", func(b *ir.Builder) {
+			each, bytes, _ := ops.PackedBlock(format)
+			x, w := b.Input("x", ir.F32, ir.Dims(1, elements)...), b.Param("w", ir.U8, ir.Dims(rows, elements/each*bytes)...)
+			b.Output("y", ops.QuantizedMatMul8(b, x, w, format))
+		})
+		must(t, err)
+		p, err := planned("packed", g, target)
+		must(t, err)
+		plans = append(plans, p)
+	}
+	return plans
 }
 
 // multiplying is a graph of a product and of attention, which are computed by multiply-adds

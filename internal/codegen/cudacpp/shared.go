@@ -2,6 +2,7 @@ package cudacpp
 
 import (
 	"cmp"
+	"fmt"
 	"slices"
 
 	"github.com/rlx-go/rlx/ir/loop"
@@ -21,14 +22,21 @@ func DynamicShared(bytes int) int {
 	return 0
 }
 
+// copyAlign is the alignment of what a copy of 16 bytes writes (PTX ISA, "cp.async").
+const copyAlign = 16
+
 // shared declares the shared arrays. In dynamic shared memory, arrays of MMA tiles come
-// first because of their alignment.
+// first because of their alignment, and then those that copies write.
 func (p *printer) shared() {
+	copied := copiedBy16(p.k)
 	align := func(i int) int {
-		if p.tiles[i] {
+		switch {
+		case p.tiles[i]:
 			return loop.TileAlign
+		case copied[i]:
+			return copyAlign
 		}
-		return 16
+		return 0 // that of its type
 	}
 	var list []int
 	for i, a := range p.k.Arrays {
@@ -42,8 +50,8 @@ func (p *printer) shared() {
 		}
 		for _, i := range list {
 			attribute := ""
-			if p.tiles[i] {
-				attribute = "__align__(1024) "
+			if by := align(i); by > 0 {
+				attribute = fmt.Sprintf("__align__(%d) ", by)
 			}
 			p.line("  __shared__ %s%s %s[%d];", attribute, memoryType(p.k.Arrays[i]), p.src.Names[i], p.k.Arrays[i].Len)
 		}
@@ -81,6 +89,17 @@ func tilesOf(k *loop.Kernel) map[int]bool {
 				}
 				out[t.B.Array] = true
 			}
+		}
+	})
+	return out
+}
+
+// copiedBy16 returns the arrays that asynchronous copies of 16 bytes write.
+func copiedBy16(k *loop.Kernel) map[int]bool {
+	out := map[int]bool{}
+	loop.Walk(k.Body, func(s loop.Stmt) {
+		if c, ok := s.(*loop.CopyAsync); ok && c.Count*loop.DeviceSize(k.Arrays[c.From].DType) == copyAlign {
+			out[c.To] = true
 		}
 	})
 	return out

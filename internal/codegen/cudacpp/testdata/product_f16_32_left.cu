@@ -42,7 +42,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) k_product_f16_32_left(
     const unsigned short *__restrict__ left,
     const unsigned short *__restrict__ right,
     float *result) {
-  __shared__ unsigned short left_tile[4096];
+  __shared__ __align__(16) unsigned short left_tile[4096];
   __shared__ __align__(1024) unsigned short right_tile[2048];
   const int local_x = int(threadIdx.x);
   const int t0 = local_x / 8;

@@ -20,7 +20,7 @@ extern "C" __global__ void __launch_bounds__(128, 1) k_product_f32_32_left(
     const float *__restrict__ left,
     const float *__restrict__ right,
     float *result) {
-  __shared__ float left_tile[2048];
+  __shared__ __align__(16) float left_tile[2048];
   __shared__ __align__(1024) float right_tile[1024];
   const int local_x = int(threadIdx.x);
   const int t0 = local_x / 8;

@@ -120,8 +120,8 @@ func TestRoundedCandidatesAreRight(t *testing.T) {
 	}
 }
 
-// TestRingsOfRowsAreRight has rows that are copied asynchronously to a ring of stages, of weights that no kernel writes and of others,
-// one array or two, and exact activations of q8_0.
+// TestRingsOfRowsAreRight has rows that are copied asynchronously to a ring of stages, of weights that no kernel writes and
+// of others, one array or two, and exact activations of q8_0.
 func TestRingsOfRowsAreRight(t *testing.T) {
 	for _, c := range []struct {
 		format         string
@@ -265,4 +265,72 @@ func roundedRow(x []float64) (out []float64) {
 		}
 	}
 	return out
+}
+
+// TestRingsHaveWholeRows has rows that begin within those of the array, by some bytes: a stage of the array's rows lacks
+// the end of its last one.
+func TestRingsHaveWholeRows(t *testing.T) {
+	const rows, elements = 64, 512
+	for _, before := range []int{0, 1, 2, 4, 16, elements / 32 * 34} {
+		t.Run(fmt.Sprint(before), func(t *testing.T) {
+			t.Parallel()
+			rng := rand.New(rand.NewPCG(11, 12))
+			w := packedRandom(rng, "q8_0", rows, elements)
+			all := ir.NewArray(ir.U8, before+w.Len())
+			copy(all.I[before:], w.I)
+			g := schedtest.Build(t, func(b *ir.Builder) {
+				x, all := b.Input("x", ir.F32, ir.Dims(1, elements)...), b.Param("w", ir.U8, ir.N(before+w.Len()))
+				own := ops.Reshape(b, ops.SliceAxis(b, all, 0, ir.N(before), ir.N(w.Len())), ir.Dims(w.Dims...)...)
+				b.Output("y", ops.QuantizedMatMul8(b, x, own, "q8_0"))
+			})
+			forced := withRings(t, g, schedtest.Hopper())
+			if copies := copiesOf(schedtest.Kernels(t, g, forced)); (copies > 0) != (before == 0) {
+				t.Errorf("%d copies of rows", copies)
+			}
+			checkPacked(t, g, forced, map[string]*ir.Array{"x": normal(rng, 1, elements), "w": all})
+		})
+	}
+}
+
+// withRings returns a target whose products with packed weights have rings, if they can.
+func withRings(t *testing.T, g *ir.Graph, target plan.Target) plan.Target {
+	t.Helper()
+	target.Device = hardware.Unknown()
+	target.Device.Launch = 1e-6 // so that no group is too small for a choice
+	words := 0
+	forced := schedtest.Forced(t, g, target, func(c *plan.Choice) (emit.Schedule, bool) {
+		s := c.Candidates[0].Schedule
+		packed := s.Family == emit.PackedRows
+		if packed {
+			words++
+		}
+		s.Rows, s.Each, s.Stages = 16, 2, 3
+		return s, packed
+	})
+	if words == 0 {
+		t.Fatal("no kernel reads words")
+	}
+	return forced
+}
+
+// TestRingsNeedAsynchronousCopies has a device of compute capability 7.5, which has none: neither the rule nor a choice
+// measured on another device gives it a ring.
+func TestRingsNeedAsynchronousCopies(t *testing.T) {
+	const rows, elements = 32000, 4096
+	g := roundedProduct(t, "q4_k", &ir.Array{Dims: []int{rows, elements / 256 * 144}}, elements)
+	for _, mma := range []bool{true, false} {
+		target := schedtest.Ada()
+		target.Mma = mma
+		if copies := copiesOf(schedtest.Kernels(t, g, target)); (copies > 0) != mma {
+			t.Errorf("multiply-adds: %v: %d copies by the rule", mma, copies)
+		}
+		if copies := copiesOf(schedtest.Kernels(t, g, withRings(t, g, target))); (copies > 0) != mma {
+			t.Errorf("multiply-adds: %v: %d copies by a choice", mma, copies)
+		}
+		for _, c := range schedtest.Choices(t, g, target) {
+			if slices.ContainsFunc(c.Candidates, func(r emit.Ranked) bool { return r.Schedule.Stages > 0 }) != mma {
+				t.Errorf("multiply-adds: %v: candidates %v", mma, c.Candidates)
+			}
+		}
+	}
 }

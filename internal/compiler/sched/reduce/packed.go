@@ -292,8 +292,8 @@ func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load activa
 	return e.Finish(g.Name(), p.Body), true
 }
 
-// sumRows computes and stores the sums of a few rows from at on, counted from begin, the first of the workgroup. It reports false where
-// the weights do not factor.
+// sumRows computes and stores the sums of a few rows from at on, counted from begin, the first of the workgroup. It reports
+// false where the weights do not factor.
 func (p *packedRows) sumRows(begin, at, lane scalar.Expr, s emit.Schedule, atOnce int, parts []int) bool {
 	first := p.Name("first") // a variable even where it is known: expressions are distinguished by it
 	p.Body = append(p.Body, &loop.Let{Name: first, Value: p.Simplify(scalar.Add(begin, at))})

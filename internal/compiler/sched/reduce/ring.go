@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"maps"
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
@@ -52,8 +53,8 @@ func ringBytes(caps loop.Caps) int {
 	return max(caps.MmaBytes/ringWorkgroups-ringReserve, 0)
 }
 
-// withRing returns a schedule with a ring where that pays. In GB/s of weights, on an H200, by words in registers → by a ring, of
-// 8192 × 8192, 4096 × 14336 and 128256 × 4096:
+// withRing returns a schedule with a ring where that pays. In GB/s of weights, on an H200, by words in registers → by a
+// ring, of 8192 × 8192, 4096 × 14336 and 128256 × 4096:
 //
 //	activations of 8 bits, q8_0   3,511 → 3,871   3,317 → 3,396   4,111 → 4,230
 //	                       q4_k   2,269 → 2,839   2,110 → 2,488   2,754 → 3,314
@@ -62,8 +63,8 @@ func ringBytes(caps loop.Caps) int {
 //	of 32 bits,            q8_0   3,080 → 3,812   2,762 → 2,369   3,752 → 3,958
 //	                       q4_0   2,977 → 2,774
 //
-// What has weights of 4 bits and exact activations is bound by instructions. Products of which a workgroup has few weights are slower by
-// it: 2,542 → 2,332 for 4096 × 4096 of q8_0, and 2,775 → 2,359 for 14336 × 4096 of q4_0.
+// What has weights of 4 bits and exact activations is bound by instructions. Products of which a workgroup has few weights
+// are slower by it: 2,542 → 2,332 for 4096 × 4096 of q8_0, and 2,775 → 2,359 for 14336 × 4096 of q4_0.
 func withRing(e *emit.Emitter, g *fusion.Group, s emit.Schedule) emit.Schedule {
 	p := newPackedRows(e.Sibling(), g, rowSlices[s.K-1])
 	r := &ring{}
@@ -81,8 +82,8 @@ func withRing(e *emit.Emitter, g *fusion.Group, s emit.Schedule) emit.Schedule {
 	return r.sized(p, s)
 }
 
-// sized returns a schedule with as many stages as the memory of a target holds, or the schedule itself if these are too few or a
-// workgroup has weights for less than seven eighths of it.
+// sized returns a schedule with as many stages as the memory of a target holds, or the schedule itself if these are too few
+// or a workgroup has weights for less than seven eighths of it.
 func (r *ring) sized(p *packedRows, s emit.Schedule) emit.Schedule {
 	room, iterations := ringBytes(p.Caps), s.Rows/r.rows
 	slots := min(room/r.bytes(), iterations)
@@ -149,8 +150,23 @@ func (r *ring) findArrays(p *packedRows) bool {
 			return false
 		}
 		q.weights.inWords(terms)
+		ok = ok && !slices.ContainsFunc(q.weights.bases, func(b *wordBase) bool { return !r.holds(q, b) })
 	}
 	return ok && len(r.arrays) > 0
+}
+
+// holds reports whether bytes of the first row are in the first row of an array that has all rows: weights may begin within
+// an array's row, and then end in the next.
+func (r *ring) holds(p *packedRows, b *wordBase) bool {
+	n := wordBytes * r.arrays[r.number(b.array)].row
+	last := slices.Max(slices.Collect(maps.Keys(b.ends)))
+	lo, hi, known := p.Simplifier.Range(inRow(p, scalar.Add(b.at, loop.Int(last)), 0))
+	return known && lo >= int64(last) && hi < int64(n) && fusion.Product(p.g.Outer)*n <= p.Partition.Tensor(b.array).Len()
+}
+
+// number returns the number of an array of weights, -1 if it is new.
+func (r *ring) number(array int) int {
+	return slices.IndexFunc(r.arrays, func(a *ringArray) bool { return a.array == array })
 }
 
 // add adds the array of a word, if it is new. It reports false where rows are not contiguous, or of another size than before.
@@ -158,14 +174,11 @@ func (r *ring) add(p *packedRows, array int, at scalar.Expr) bool {
 	first := inRow(p, at, 0)
 	row, ok := p.Simplify(scalar.Sub(inRow(p, at, 1), first)).IntConst()
 	rest, same := p.Simplify(scalar.Sub(at, scalar.Add(first, scalar.Mul(p.first, loop.Int(int(row)))))).IntConst()
-	lo, hi, known := p.Simplifier.Range(first)
-	if !ok || !same || rest != 0 || !known || lo < 0 || hi > row {
+	if !ok || !same || rest != 0 {
 		return false
 	}
-	for _, a := range r.arrays {
-		if a.array == array {
-			return a.row == int(row)
-		}
+	if n := r.number(array); n >= 0 {
+		return r.arrays[n].row == int(row)
 	}
 	r.arrays = append(r.arrays, &ringArray{array: array, row: int(row)})
 	return true
@@ -180,7 +193,7 @@ func inRow(p *packedRows, at scalar.Expr, row int) scalar.Expr {
 
 // load loads a word of the current stage. Words after its last one are none that count.
 func (r *ring) load(p *packedRows, array int, at scalar.Expr) scalar.Expr {
-	a := r.arrays[slices.IndexFunc(r.arrays, func(a *ringArray) bool { return a.array == array })]
+	a := r.arrays[r.number(array)]
 	in := scalar.Min(inRow(p, at, 0), loop.Int(r.words(a)-1))
 	return p.r.let("w", scalar.LoadAt(a.memory, ir.U32, p.Simplify(scalar.Add(scalar.Mul(r.stage, loop.Int(r.words(a))), in))))
 }
