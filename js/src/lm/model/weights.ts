@@ -138,28 +138,27 @@ export class Weights {
   async *each<P extends Parameter>(parameters: readonly P[]): AsyncGenerator<[P, HostTensor], void, void> {
     const groups: Part<P>[][] = [];
     let room = -1, at = 0; // for bytes, in the last group
-    for (const one of parameters.map((parameter) => this.#part(parameter)).sort((a, b) => a.info.offset - b.info.offset)) {
+    const all = parameters.map((parameter): Part<P> => {
+      const { name } = parameter, { info, expert } = this.#find(name) ?? {};
+      if (!info) throw new RlxError('missing', `the file lacks ${name}`, { name });
+      const size = info.bytes / (expert === undefined ? 1 : this.#config.experts!);
+      return { parameter, info, size, from: size * (expert ?? 0) };
+    });
+    for (const one of all.sort((a, b) => a.info.offset - b.info.offset)) {
       if ((room -= one.size) >= 0) groups.at(-1)!.push(one);
       else {
         groups.push([one]);
         room = bytesAtOnce - one.size;
       }
     }
-    const begin = () => Promise.all((groups[at++] ?? []).map(({ info, from, size }) => this.#file.read(info.name, from, from + size)));
-    let next = begin();
+    const begin = (group: Part<P>[] = []) => Promise.all(group.map(({ info, from, size }) => this.#file.read(info.name, from, from + size)));
+    let next = begin(groups[0]);
     for (const group of groups) {
       const bytes = await next;
-      next = begin();
+      next = begin(groups[++at]);
       next.catch(() => {}); // which is waited for later, or no more
       for (const { parameter, info } of group) yield [parameter, await this.#value(parameter, info, bytes.shift()!)];
     }
-  }
-
-  #part<P extends Parameter>(parameter: P): Part<P> {
-    const { name } = parameter, { info, expert } = this.#find(name) ?? {};
-    if (!info) throw new RlxError('missing', `the file lacks ${name}`, { name });
-    const size = info.bytes / (expert === undefined ? 1 : this.#config.experts!);
-    return { parameter, info, from: size * (expert ?? 0), size };
   }
 
   async #value({ name, dtype, shape }: Parameter, info: TensorInfo, bytes: Uint8Array<ArrayBuffer>): Promise<HostTensor> {
