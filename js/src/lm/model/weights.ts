@@ -184,7 +184,7 @@ export class Weights {
   close(): void { this.#unpacker?.close(); }
 }
 
-/** Bytes as elements; those within larger memory, which may be unaligned, are copied (not by `slice`: a Buffer of Node's does not copy). */
+/** Bytes as elements; those within larger memory are copied: not by `slice`, which of a Buffer is a view. */
 function elements(type: string, bytes: Uint8Array): HostTensor['data'] {
   const array = arrayOf(type) as { new (buffer: ArrayBufferLike, offset: number, length: number): HostTensor['data']; readonly BYTES_PER_ELEMENT: number };
   const { buffer } = bytes.byteOffset ? new Uint8Array(bytes) : bytes;
