@@ -154,6 +154,33 @@ test('the weights of a file at an address come by few requests, those of neighbo
   assert.deepEqual([none, progress.at(-1)[0], progress.at(-1)[1]], [0, total, total]);
 });
 
+test('weights may be parts of larger memory, as those of Buffers are, which stays as it is', async () => {
+  const all = bytesOf('llama/model.gguf'), file = await lm.openGGUF(new Uint8Array(all)), { metadata, tensors } = file;
+  const view = (name, begin = 0, end = tensors.get(name).bytes) => all.subarray(tensors.get(name).offset + begin, tensors.get(name).offset + end);
+  const parts = { metadata, tensors, read: async (name, ...range) => name.startsWith('rope') ? new Uint8Array(view(name, ...range)) : view(name, ...range), close() {} };
+  for (const options of [{ worker: false }, { worker: false, unpack: false }, { worker: true, unpack: false }]) {
+    const [want, got] = await Promise.all([file, parts].map(async (one) => {
+      const model = await lm.openModel(one, { context: 32, on: 'cpu', ...options }), saved = await model.program.save();
+      model.close();
+      return saved;
+    }));
+    assert.deepEqual(got, want);
+  }
+  assert.deepEqual(all, bytesOf('llama/model.gguf'));
+});
+
+test('the weights that are read ahead are bounded, wherever a file says that they lie', async () => {
+  const float = { type: 'f32', shape: [1 << 20], bytes: 4 << 20, offset: 0 }, tensors = new Map(Array.from({ length: 12 }, (_, i) => [`w${i}`, { ...float, name: `w${i}` }]));
+  let held = 0, most = 0;
+  const read = async (_, begin, end) => {
+    most = Math.max(most, held += end - begin);
+    return new Uint8Array(end - begin);
+  };
+  const weights = new lm.Weights({ metadata: new Map(), tensors, read, close() {} }, { architecture: 'llama' });
+  for await (const [, { data }] of weights.each([...tensors.values()].map(({ name, shape }) => ({ name, shape, dtype: 'f32' })))) held -= data.byteLength;
+  assert.deepEqual([held, most], [0, 16 << 20]);
+});
+
 describe('generation', () => {
   const { prompt, greedy } = expectedOf('llama');
   let model, file;

@@ -26,7 +26,7 @@ export interface ModelFile {
   metadata: Map<string, unknown>;
   tensors: Map<string, TensorInfo>;
   /**
-   * Reads the stored elements of a tensor, or their bytes from `begin` to `end`, into new memory.
+   * Reads the stored elements of a tensor, or their bytes from `begin` to `end`, into new memory, which is the caller's.
    * Rejects with an {@link RlxError} of kind `name`, `index` for bytes out of range, `closed`, or
    * `missing` if the file cannot be read.
    */

@@ -18,7 +18,10 @@ interface Source { info: TensorInfo; expert?: number }
 /** A parameter of a program. */
 interface Parameter { name: string; dtype: string; shape: readonly number[] }
 
-/** The bytes of a file that are asked for at once, since each read takes long. */
+/** A parameter, and its bytes of a tensor. */
+interface Part<P> { parameter: P; info: TensorInfo; from: number; size: number }
+
+/** The bytes that are asked for at once, unless a parameter has more: each read takes long. */
 const bytesAtOnce = 8 << 20;
 
 const floats = /^(f32|f16|bf16)$/;
@@ -128,37 +131,38 @@ export class Weights {
 
   /** Reads a parameter, as a program takes it. */
   async read(parameter: Parameter): Promise<HostTensor> {
-    const { value } = await this.each([parameter]).next();
-    return value![1];
+    return (await this.each([parameter]).next()).value![1];
   }
 
   /** Reads parameters in the order of the file, some at a time: the next ones are read while the last ones are used. */
   async *each<P extends Parameter>(parameters: readonly P[]): AsyncGenerator<[P, HostTensor], void, void> {
-    const groups: Record<number, [P, Source][]> = {};
-    const all = parameters.map((parameter): [P, Source] => {
-      const { name } = parameter, source = this.#find(name);
-      if (!source) throw new RlxError('missing', `the file lacks ${name}`, { name });
-      return [parameter, source];
+    const groups: Part<P>[][] = [];
+    let room = -1, at = 0; // for bytes, in the last group
+    const all = parameters.map((parameter): Part<P> => {
+      const { name } = parameter, { info, expert } = this.#find(name) ?? {};
+      if (!info) throw new RlxError('missing', `the file lacks ${name}`, { name });
+      const size = info.bytes / (expert === undefined ? 1 : this.#config.experts!);
+      return { parameter, info, size, from: size * (expert ?? 0) };
     });
-    for (const one of all.sort(([, a], [, b]) => a.info.offset - b.info.offset)) (groups[one[1].info.offset / bytesAtOnce | 0] ??= []).push(one);
-    const list = Object.values(groups), begin = (group: [P, Source][] = []) => Promise.all(group.map(([, source]) => this.#file.read(source.info.name, ...this.#range(source))));
-    let next = begin(list.shift());
-    for (const group of Object.values(groups)) {
+    for (const one of all.sort((a, b) => a.info.offset - b.info.offset)) {
+      if ((room -= one.size) >= 0) groups.at(-1)!.push(one);
+      else {
+        groups.push([one]);
+        room = bytesAtOnce - one.size;
+      }
+    }
+    const begin = (group: Part<P>[] = []) => Promise.all(group.map(({ info, from, size }) => this.#file.read(info.name, from, from + size)));
+    let next = begin(groups[0]);
+    for (const group of groups) {
       const bytes = await next;
-      next = begin(list.shift());
+      next = begin(groups[++at]);
       next.catch(() => {}); // which is waited for later, or no more
-      for (const one of group) yield [one[0], await this.#value(...one, bytes.shift()!)];
+      for (const { parameter, info } of group) yield [parameter, await this.#value(parameter, info, bytes.shift()!)];
     }
   }
 
-  /** The bytes of a tensor that a parameter has. */
-  #range({ info: { bytes }, expert }: Source): [number, number] {
-    const part = expert === undefined ? bytes : bytes / this.#config.experts!, begin = part * (expert ?? 0);
-    return [begin, begin + part];
-  }
-
-  async #value({ name, dtype, shape }: Parameter, { info }: Source, bytes: Uint8Array<ArrayBuffer>): Promise<HostTensor> {
-    if (dtype === 'u8') return { dtype, shape, data: bytes };
+  async #value({ name, dtype, shape }: Parameter, info: TensorInfo, bytes: Uint8Array<ArrayBuffer>): Promise<HostTensor> {
+    if (dtype === 'u8') return { dtype, shape, data: elements(dtype, bytes) };
     if (packedBlock(info.type)) {
       if (!this.#unpacks) throw new RlxError('unsupported', `tensor ${info.name} is ${info.type}, and parameter ${name} has numbers: unpack it`, { name });
       this.#unpacker ??= new (await import('./unpack.js')).Unpacker();
@@ -180,8 +184,9 @@ export class Weights {
   close(): void { this.#unpacker?.close(); }
 }
 
-/** Bytes as elements; those within larger memory, which may be unaligned, are copied. */
+/** Bytes as elements; those within larger memory are copied: not by `slice`, which of a Buffer is a view. */
 function elements(type: string, bytes: Uint8Array): HostTensor['data'] {
   const array = arrayOf(type) as { new (buffer: ArrayBufferLike, offset: number, length: number): HostTensor['data']; readonly BYTES_PER_ELEMENT: number };
-  return new array((bytes.byteOffset ? bytes.slice() : bytes).buffer, 0, bytes.length / array.BYTES_PER_ELEMENT);
+  const { buffer } = bytes.byteOffset ? new Uint8Array(bytes) : bytes;
+  return new array(buffer, 0, bytes.length / array.BYTES_PER_ELEMENT);
 }
