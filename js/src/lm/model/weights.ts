@@ -125,8 +125,8 @@ export class Weights {
 
   /** Whether a tensor is no parameter but follows from the configuration, or is of the part of a model that reads images. */
   #isNeedless(name: string): boolean {
-    if (/^rope_(freqs|factors_)|\.(rotary_emb\.inv_freq|(attn|attention)\.(masked_)?bias)$|^(model\.)?(vision_tower|multi_modal_projector)\./.test(name)) return true;
-    return !!this.#config.tied && /^(language_model\.)?lm_head\.weight$/.test(name);
+    return /^rope_(freqs|factors_)|\.(rotary_emb\.inv_freq|(attn|attention)\.(masked_)?bias)$|^(model\.)?(vision_tower|multi_modal_projector)\./.test(name) ||
+      !!this.#config.tied && /^(language_model\.)?lm_head\.weight$/.test(name);
   }
 
   /** Reads a parameter, as a program takes it. */
