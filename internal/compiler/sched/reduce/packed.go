@@ -141,13 +141,9 @@ func packedRule(w *Space) (emit.Schedule, bool) {
 		return emit.Schedule{}, false
 	}
 	if emit.WithMma {
-		best = w.halfBlocks(best)
+		return withRing(e, g, packedSchedule(e, g, w.halfBlocks(best))), true
 	}
-	s := packedSchedule(e, g, best)
-	if emit.WithMma {
-		s = withRing(e, g, s)
-	}
-	return s, true
+	return packedSchedule(e, g, best), true
 }
 
 // periodOf returns a bound of the elements of a block of the format of the weights: the largest number by which their

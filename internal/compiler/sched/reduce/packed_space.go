@@ -12,7 +12,7 @@ import (
 )
 
 // packedCandidates returns the schedules of a product with packed weights that are worth measuring: more
-// and fewer rows, other slices, and rows without words.
+// and fewer rows, other slices, other rings, and rows without words.
 func packedCandidates(w *Space, rule emit.Schedule) []emit.Ranked {
 	cost := func(s emit.Schedule) float64 {
 		c, _ := w.sliceCost(s.K - 1)

@@ -67,11 +67,10 @@ func ringBytes(caps loop.Caps) int {
 // are slower by it: 2,542 → 2,332 for 4096 × 4096 of q8_0, and 2,775 → 2,359 for 14336 × 4096 of q4_0.
 func withRing(e *emit.Emitter, g *fusion.Group, s emit.Schedule) emit.Schedule {
 	p := newPackedRows(e.Sibling(), g, rowSlices[s.K-1])
-	r := &ring{}
-	if ringBytes(p.Caps) == 0 || !r.findArrays(p) {
+	r := &ring{rows: maxStageRows}
+	if !r.findArrays(p) {
 		return s
 	}
-	r.rows = maxStageRows
 	if p.rounding != nil {
 		for r.rows > 1 && r.bytes()/2 >= minStage {
 			r.rows /= 2
@@ -99,7 +98,7 @@ func otherRings(w *Space, s emit.Schedule) (list []emit.Schedule) {
 	s.Each, s.Stages = 0, 0
 	list = append(list, s)
 	r := &ring{}
-	if ringBytes(p.Caps) == 0 || !r.findArrays(p) {
+	if !r.findArrays(p) {
 		return list
 	}
 	for r.rows = 1; r.rows <= maxStageRows; r.rows *= 2 {
@@ -132,27 +131,27 @@ func (r *ring) aligned() bool {
 // findRing returns the ring of a schedule. It reports false where the target or the weights have none of that size.
 func findRing(p *packedRows, s emit.Schedule) (*ring, bool) {
 	r := &ring{rows: s.Each, slots: s.Stages, ahead: s.Stages - 1}
-	return r, s.Each > 0 && s.Each <= maxStageRows && s.Stages > 1 && s.Rows%s.Each == 0 && r.ahead*r.rows <= s.Rows && r.findArrays(p) && r.aligned() && r.slots*r.bytes() <= ringBytes(p.Caps)
+	if s.Each < 1 || s.Each > maxStageRows || s.Stages < 2 || s.Rows%s.Each != 0 || r.ahead*r.rows > s.Rows {
+		return nil, false
+	}
+	return r, r.findArrays(p) && r.aligned() && r.slots*r.bytes() <= ringBytes(p.Caps)
 }
 
-// findArrays finds the arrays of weights and their rows. It reports false where the words of a row are not one after the other.
+// findArrays finds the arrays of weights and their rows. It reports false where the target has no ring, or the words of a row
+// are not one after the other.
 func (r *ring) findArrays(p *packedRows) bool {
-	q, rows, ok := newPackedRows(p.Sibling(), p.g, p.split), fusion.Product(p.g.Outer), true
-	q.first = scalar.NewVar("first", ir.I32, 0, int64(rows-1))
+	if ringBytes(p.Caps) == 0 {
+		return false
+	}
+	q, ok := newPackedRows(p.Sibling(), p.g, p.split), true
 	q.weights.ahead = func(array int, at scalar.Expr, _ int) scalar.Expr {
 		ok = ok && r.add(q, array, at)
 		return scalar.FreeVar("w", ir.U32)
 	}
-	slice := scalar.NewVar("slice", ir.I32, 0, int64(p.g.Inner[0]/p.split.elements()-1))
-	for _, m := range q.members {
-		terms, fine := q.terms(m, q.first, slice)
-		if !fine {
-			return false
-		}
-		q.weights.inWords(terms)
+	whole := q.loadSlice(func() {
 		ok = ok && !slices.ContainsFunc(q.weights.bases, func(b *wordBase) bool { return !r.holds(q, b) })
-	}
-	return ok && len(r.arrays) > 0
+	})
+	return whole && ok && len(r.arrays) > 0
 }
 
 // holds reports whether bytes of the first row are in the first row of an array that has all rows: weights may begin within
@@ -186,9 +185,7 @@ func (r *ring) add(p *packedRows, array int, at scalar.Expr) bool {
 
 // inRow returns the position of a word where the first row of the iteration has the given number.
 func inRow(p *packedRows, at scalar.Expr, row int) scalar.Expr {
-	return p.Simplify(scalar.Substitute(at, func(n scalar.Expr) (scalar.Expr, bool) {
-		return loop.Int(row), n.Op == scalar.OpVar && n.Name == p.first.Name
-	}))
+	return p.Simplify(scalar.SubstituteVars(at, map[string]scalar.Expr{p.first.Name: loop.Int(row)}))
 }
 
 // load loads a word of the current stage. Words after its last one are none that count.

@@ -189,13 +189,7 @@ func integerRows(p *packedRows, s emit.Schedule, turns int) int {
 // wordsOf returns the loads of a slice of one row, of all members.
 func wordsOf(p *packedRows) (loads int) {
 	q := newPackedRows(p.Sibling(), p.g, p.split)
-	q.first = scalar.NewVar("first", ir.I32, 0, int64(fusion.Product(p.g.Outer)-1))
-	slice := scalar.NewVar("slice", ir.I32, 0, int64(p.g.Inner[0]/p.split.elements()-1))
-	for _, m := range q.members {
-		if terms, ok := q.terms(m, q.first, slice); ok {
-			q.weights.inWords(terms)
-		}
-	}
+	q.loadSlice(func() {})
 	for _, s := range q.Body {
 		loop.EachNode(s, func(n scalar.Expr) {
 			if n.Op == scalar.OpLoad {
@@ -204,6 +198,22 @@ func wordsOf(p *packedRows) (loads int) {
 		})
 	}
 	return loads
+}
+
+// loadSlice loads the words of any slice of any row, and calls f after those of each member. It reports false where the weights
+// of one do not factor: its words are not loaded.
+func (p *packedRows) loadSlice(f func()) bool {
+	p.first = scalar.NewVar("first", ir.I32, 0, int64(fusion.Product(p.g.Outer)-1))
+	slice, all := scalar.NewVar("slice", ir.I32, 0, int64(p.g.Inner[0]/p.split.elements()-1)), true
+	for _, m := range p.members {
+		terms, ok := p.terms(m, p.first, slice)
+		if ok {
+			p.weights.inWords(terms)
+			f()
+		}
+		all = all && ok
+	}
+	return all
 }
 
 // Steps below 2^−smallStep are scaled by 2^stepFactor, so that their inverses are normal numbers.

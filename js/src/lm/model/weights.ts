@@ -113,13 +113,13 @@ export class Weights {
   }
 
   #fit({ name, dtype, shape }: Port, { info, expert }: Source): void {
-    const [, ...rest] = info.shape, given = [...expert === undefined ? info.shape : rest];
+    const given = info.shape.slice(expert === undefined ? 0 : 1);
     if (dtype === 'u8') {
       const [elements, bytes] = packedBlock(info.type)!;
       given[given.length - 1] = given.at(-1)! / elements * bytes;
     }
-    const count = expert === undefined ? undefined : this.#config.experts;
-    if (`${given}` === `${shape}` && (count === undefined || info.shape[0] === count)) return;
+    const { experts = info.shape[0] } = this.#config;
+    if (`${given}` === `${shape}` && (expert === undefined || info.shape[0] === experts)) return;
     throw new RlxError('shape', `tensor ${info.name} is ${info.type}[${info.shape}], which does not fit parameter ${name}, ${dtype}[${shape}]`, { name, shape: info.shape });
   }
 
@@ -137,7 +137,7 @@ export class Weights {
   /** Reads parameters in the order of the file, some at a time: the next ones are read while the last ones are used. */
   async *each<P extends Parameter>(parameters: readonly P[]): AsyncGenerator<[P, HostTensor], void, void> {
     const groups: Part<P>[][] = [];
-    let room = -1, at = 0; // for bytes, in the last group
+    let room = -1; // for bytes, in the last group
     const all = parameters.map((parameter): Part<P> => {
       const { name } = parameter, { info, expert } = this.#find(name) ?? {};
       if (!info) throw new RlxError('missing', `the file lacks ${name}`, { name });
@@ -153,9 +153,9 @@ export class Weights {
     }
     const begin = (group: Part<P>[] = []) => Promise.all(group.map(({ info, from, size }) => this.#file.read(info.name, from, from + size)));
     let next = begin(groups[0]);
-    for (const group of groups) {
+    for (const [at, group] of groups.entries()) {
       const bytes = await next;
-      next = begin(groups[++at]);
+      next = begin(groups[at + 1]);
       next.catch(() => {}); // which is waited for later, or no more
       for (const { parameter, info } of group) yield [parameter, await this.#value(parameter, info, bytes.shift()!)];
     }
@@ -169,7 +169,7 @@ export class Weights {
       return { dtype, shape, data: await this.#unpacker.unpack(info.type, bytes) };
     }
     const data = converted(name, { dtype: info.type, shape: info.shape, data: elements(info.type, bytes) }, dtype) as Float32Array;
-    const offset = /norm.*\/weight$/.test(name) && shape.length === 1 && !isGGUF(this.#file) ? this.#config.normOffset ?? 0 : 0;
+    const offset = /norm.*\/weight$/.test(name) && shape.length === 1 && !isGGUF(this.#file) && this.#config.normOffset;
     return { dtype, shape, data: offset ? data.map((x) => x + offset) : data };
   }
 
