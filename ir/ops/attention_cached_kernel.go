@@ -23,6 +23,8 @@ const (
 	maxStrands = 4
 	// rowParts is the number of threads that reduce a row of scores.
 	rowParts = 8
+	// maxRow is the maximum number of scores of a row of which each thread reads all instead.
+	maxRow = 32
 )
 
 // cachedAttention writes the two kernels of attention over a cache (Dao et al., Flash-Decoding for
@@ -42,13 +44,14 @@ type cachedAttention struct {
 	width     int // e
 	pasts     int // 1, or one for each sequence
 	rowed     bool
-	pages     int // of a sequence of q; 0 if its cache is contiguous
-	rows      int // queries of all heads that share a head of k
-	threads   int // of the features
-	strands   int // threads of a feature, which divide the keys of a block
-	lanes     int // adjacent threads that compute the scores of a key together
-	block     int // keys of a workgroup
-	blocks    int // workgroups of a head
+	pages     int  // of a sequence of q; 0 if its cache is contiguous
+	shuffles  bool // adjacent threads add their parts of a score by shuffles
+	rows      int  // queries of all heads that share a head of k
+	threads   int  // of the features
+	strands   int  // threads of a feature, which divide the keys of a block
+	lanes     int  // adjacent threads that compute the scores of a key together
+	block     int  // keys of a workgroup
+	blocks    int  // workgroups of a head
 }
 
 func cachedAttentionKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
@@ -79,11 +82,12 @@ func cachedAttentionKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	if partial, ok := c.byWarps(n, caps); ok {
 		return c.with(partial, n)
 	}
+	c.shuffles = caps.Lanes() == loop.Warp
 	if !c.divide(caps) {
 		return nil
 	}
 	c.blocks = (c.room + c.block - 1) / c.block
-	if max(c.blocks, c.sequences*c.groups*c.rows) > caps.Groups || 4*(2*c.blocks+rowParts+c.strands*(c.width+1)) > caps.SharedBytes {
+	if max(c.blocks, c.sequences*c.groups*c.rows) > caps.Groups || 4*(3*c.blocks+rowParts+c.strands*(c.width+1)) > caps.SharedBytes {
 		return nil
 	}
 	return c.with(c.partial(n), n)
@@ -106,7 +110,7 @@ func (c *cachedAttention) divide(caps loop.Caps) bool {
 		for c.lanes = maxKeyLanes; c.lanes > 1 && (c.lanes*c.block > c.threads*c.strands || c.depth%c.lanes != 0); {
 			c.lanes /= 2
 		}
-		if 4*c.rows*(c.block*(c.lanes+1)+rowParts+c.strands*(c.width+1)) <= caps.SharedBytes {
+		if 4*c.rows*(c.depth+c.block*(c.lanes+2)+rowParts+1+c.strands*(c.width+1)) <= caps.SharedBytes {
 			return true
 		}
 	}
@@ -221,16 +225,32 @@ func (c *cachedAttention) partial(n *ir.Node) ir.KernelLaunch {
 	lane := loop.LocalID(0, c.threads*c.strands)
 	w, q, k, v := c.openPartial(n, (*cachedWriter).operand)
 	w.openBlock(n)
-	sum := w.sumsOf(lane, items{w.keys.from, w.keys.count, c.block, cachedAtOnce}, c.rows, func(key, feature scalar.Expr) scalar.Expr {
+	queries := w.staged(q, lane)
+	multiply := w.dotsOf(k, lane)
+	sum := w.sumsOf(lane, items{w.keys.from, w.keys.count, scalar.Max(scalar.Sub(w.keys.count, loop.Int(1)), loop.Int(0)), c.block, cachedAtOnce}, c.rows, func(key, feature scalar.Expr) scalar.Expr {
 		return scalar.LoadAt(v, c.d, scalar.Add(times(w.position(key), c.width), feature))
 	})
-	dots, weight := w.shared("dots", ir.F32, c.rows*c.block*c.lanes), w.shared("weight", ir.F32, c.rows*c.block)
-	w.dots(q, k, dots, lane)
-	w.Barrier()
-	w.each("i", lane, c.rows*c.block, func(i scalar.Expr) { w.Store(weight, i, w.score(dots, i)) })
-	most := w.maxima(weight, lane, c.rows, c.block)
+	score, weight := w.shared("score", ir.F32, c.rows*c.block), w.shared("weight", ir.F32, c.rows*c.block)
+	if w.shuffles {
+		w.Barrier()
+		multiply(queries, func(key, part scalar.Expr, sums []scalar.Expr) { w.scoreByShuffles(score, key, part, sums) })
+	} else {
+		dots := w.shared("dots", ir.F32, c.rows*c.block*c.lanes)
+		w.Barrier()
+		multiply(queries, func(key, part scalar.Expr, sums []scalar.Expr) {
+			for r, sum := range sums {
+				w.Store(dots, scalar.Add(times(plus(key, r*c.block), c.lanes), part), sum)
+			}
+		})
+		w.Barrier()
+		w.each("i", lane, c.rows*c.block, func(i scalar.Expr) { w.Store(score, i, w.score(dots, i)) })
+	}
+	most, maximum := w.maxima(score, lane, c.rows, c.block), w.shared("most", ir.F32, c.rows)
 	w.each("i", lane, c.rows*c.block, func(i scalar.Expr) {
-		w.Store(weight, i, w.share(float(weight, i), most(over(i, c.block))))
+		row := w.Let("row", over(i, c.block))
+		own := w.Let("most", most(row))
+		w.Store(weight, i, w.share(float(score, i), own))
+		w.When(scalar.Eq(rest(i, c.block), loop.Int(0)), func() { w.Store(maximum, row, own) })
 	})
 	sums := sum(weight, weight)
 	w.When(scalar.Gt(w.keys.count, w.keys.from), func() {
@@ -238,9 +258,19 @@ func (c *cachedAttention) partial(n *ir.Node) ir.KernelLaunch {
 			r, feature := w.Let("r", over(i, c.width+1)), rest(i, c.width+1)
 			w.storePartial(r, feature, sums(i))
 		})
-		w.each("r", lane, c.rows, func(r scalar.Expr) { w.storePartial(r, loop.Int(c.width+1), most(r)) })
+		w.each("r", lane, c.rows, func(r scalar.Expr) { w.storePartial(r, loop.Int(c.width+1), float(maximum, r)) })
 	})
 	return w.algorithm().Launches[0]
+}
+
+// staged copies the queries of the workgroup's head to workgroup memory, times the scale: what computes them is computed once.
+func (w *cachedWriter) staged(q int, lane scalar.Expr) int {
+	queries := w.shared("queries", ir.F32, w.rows*w.depth)
+	w.each("i", lane, w.rows*w.depth, func(i scalar.Expr) {
+		x := scalar.Convert(scalar.LoadAt(q, w.tiles.d, scalar.Add(times(w.head, w.rows*w.depth), i)), ir.F32)
+		w.Store(queries, i, scalar.Mul(x, scalar.Const(ir.F32, w.Scale)))
+	})
+	return queries
 }
 
 // each has the threads divide [0, n).
@@ -248,36 +278,75 @@ func (w *cachedWriter) each(prefix string, lane scalar.Expr, n int, f func(i sca
 	w.Loop(prefix, lane, loop.Int(n), w.threads*w.strands, n-1, f)
 }
 
-// dots stores the products of each key with the queries, in parts: a thread multiplies every lanes-th element. It loads some from
-// several places of a key before it adds their products: each is in another sector of memory, and their loads wait together.
-func (w *cachedWriter) dots(q, k, dots int, lane scalar.Expr) {
+// dotsOf returns a function of queries that multiplies each key with them, in parts: a thread multiplies every lanes-th element,
+// and store gets its sums. It loads some from several places of a key before it adds their products: each is in another sector of
+// memory, and their loads wait together. If a thread has no more than these, they are loaded here.
+func (w *cachedWriter) dotsOf(k int, lane scalar.Expr) func(queries int, store func(key, part scalar.Expr, sums []scalar.Expr)) {
 	atOnce := 1
 	for atOnce < cachedAtOnce && w.depth/w.lanes%(2*atOnce) == 0 {
 		atOnce *= 2
 	}
-	part := w.Let("part", rest(lane, w.lanes))
+	part, first := w.Let("part", rest(lane, w.lanes)), over(lane, w.lanes)
 	steps := w.depth / w.lanes / atOnce
-	w.Loop("key", over(lane, w.lanes), w.keys.count, w.threads*w.strands/w.lanes, w.block-1, func(key scalar.Expr) {
-		at := w.Let("at", scalar.Add(times(w.position(key), w.depth), part))
-		from := w.Let("from", scalar.Add(times(w.head, w.rows*w.depth), part))
-		sums := w.zeros(w.rows)
-		w.Times("i", steps, func(i scalar.Expr) {
-			var own, elements []scalar.Expr
-			for u := range atOnce {
-				own = append(own, times(plus(i, u*steps), w.lanes))
-				elements = append(elements, w.Let("k", scalar.Convert(scalar.LoadAt(k, w.tiles.d, scalar.Add(at, own[u])), ir.F32)))
+	load := func(key, i scalar.Expr) (own, elements []scalar.Expr) {
+		for u := range atOnce {
+			own = append(own, scalar.Add(part, times(plus(i, u*steps), w.lanes)))
+			x := scalar.LoadAt(k, w.tiles.d, scalar.Add(times(w.position(key), w.depth), own[u]))
+			elements = append(elements, w.Let("k", scalar.Convert(x, ir.F32)))
+		}
+		return own, elements
+	}
+	once := steps == 1 && w.block*w.lanes <= w.threads*w.strands
+	var own, elements []scalar.Expr
+	if once {
+		own, elements = load(scalar.Max(scalar.Min(first, scalar.Sub(w.keys.count, loop.Int(1))), loop.Int(0)), loop.Int(0))
+	}
+	return func(queries int, store func(key, part scalar.Expr, sums []scalar.Expr)) {
+		slots, from, end := w.threads*w.strands/w.lanes, first, w.keys.count
+		if w.shuffles { // which all threads take part in
+			from, end = loop.Int(0), loop.Int(w.block)
+		}
+		w.Loop("key", from, end, slots, w.block-1, func(key scalar.Expr) {
+			if w.shuffles {
+				key = w.Let("own", scalar.Add(key, first))
 			}
-			for u, x := range elements {
-				for r, sum := range sums {
-					y := scalar.LoadAt(q, w.tiles.d, scalar.Add(from, plus(own[u], r*w.depth)))
-					w.Set(sum, scalar.Fma(x, scalar.Convert(y, ir.F32), sum))
+			sums := w.zeros(w.rows)
+			w.Times("i", steps, func(i scalar.Expr) {
+				if !once {
+					own, elements = load(key, i)
 				}
-			}
+				for u, x := range elements {
+					for r, sum := range sums {
+						w.Set(sum, scalar.Fma(x, float(queries, plus(own[u], r*w.depth)), sum))
+					}
+				}
+			})
+			store(key, part, sums)
 		})
+	}
+}
+
+// scoreByShuffles stores the scores of a key, of which adjacent threads have a part each.
+func (w *cachedWriter) scoreByShuffles(score int, key, part scalar.Expr, sums []scalar.Expr) {
+	for r, sum := range sums {
+		sums[r] = w.shuffled(sum, w.lanes/2, scalar.Add)
+	}
+	w.When(scalar.And(scalar.Eq(part, loop.Int(0)), scalar.Lt(key, loop.Int(w.block))), func() {
 		for r, sum := range sums {
-			w.Store(dots, scalar.Add(times(plus(key, r*w.block), w.lanes), part), sum)
+			s := scalar.Select(scalar.Lt(key, w.keys.count), w.seenScore(sum, key, loop.Int(r%w.queries)), scalar.Const(ir.F32, math.Inf(-1)))
+			w.Store(score, plus(key, r*w.block), s)
 		}
 	})
+}
+
+// shuffled combines a value over groups of 2·across adjacent threads.
+func (w *cachedWriter) shuffled(x scalar.Expr, across int, combine func(x, y scalar.Expr) scalar.Expr) scalar.Expr {
+	for ; across > 0; across /= 2 {
+		name := w.Name("other")
+		w.Add(&loop.Shuffle{Name: name, Value: x, Xor: across})
+		x = w.Let("both", combine(x, scalar.FreeVar(name, ir.F32)))
+	}
+	return x
 }
 
 // score returns element i of the scores [queries, keys], from products in parts: -Inf where the query does not attend to the key.
@@ -286,7 +355,7 @@ func (w *cachedWriter) score(dots int, i scalar.Expr) scalar.Expr {
 	w.When(scalar.Lt(key, w.keys.count), func() {
 		s := w.combined(w.lanes, func(u int) scalar.Expr { return float(dots, plus(times(i, w.lanes), u)) }, scalar.Add)
 		query := rest(over(i, w.block), w.queries)
-		w.Set(score, w.seenScore(scalar.Mul(s, scalar.Const(ir.F32, w.Scale)), key, query))
+		w.Set(score, w.seenScore(s, key, query))
 	})
 	return score
 }
@@ -315,21 +384,29 @@ func (w *cachedWriter) zeros(n int) []scalar.Expr {
 
 // maxima returns the maximum of each row of scores [rows, n]: some threads compute that of a part each.
 func (w *cachedWriter) maxima(scores int, lane scalar.Expr, rows, n int) func(row scalar.Expr) scalar.Expr {
-	parts := w.shared("part", ir.F32, rows*rowParts)
 	w.Barrier()
+	if n <= maxRow {
+		return func(row scalar.Expr) scalar.Expr {
+			return w.combined(n, func(u int) scalar.Expr { return float(scores, plus(times(row, n), u)) }, higher)
+		}
+	}
+	parts := w.shared("part", ir.F32, rows*rowParts)
 	w.each("i", lane, rows*rowParts, func(i scalar.Expr) {
 		most := w.Var("most", scalar.Const(ir.F32, math.Inf(-1)))
 		row := w.Let("row", times(over(i, rowParts), n))
 		w.Loop("key", rest(i, rowParts), loop.Int(n), rowParts, n-1, func(key scalar.Expr) {
-			w.Set(most, scalar.Max(most, float(scores, scalar.Min(scalar.Add(row, key), loop.Int(rows*n-1)))))
+			w.Set(most, higher(most, float(scores, scalar.Min(scalar.Add(row, key), loop.Int(rows*n-1)))))
 		})
 		w.Store(parts, i, most)
 	})
 	w.Barrier()
 	return func(row scalar.Expr) scalar.Expr {
-		return w.combined(rowParts, func(u int) scalar.Expr { return float(parts, plus(times(row, rowParts), u)) }, scalar.Max)
+		return w.combined(rowParts, func(u int) scalar.Expr { return float(parts, plus(times(row, rowParts), u)) }, higher)
 	}
 }
+
+// higher returns the larger of two scores, and one of them if the other is NaN: a NaN appears in its weight anyway.
+func higher(x, y scalar.Expr) scalar.Expr { return scalar.Select(scalar.Gt(x, y), x, y) }
 
 // share returns exp(score − maximum), and 0 for a score of -Inf.
 func (w *cachedWriter) share(score, most scalar.Expr) scalar.Expr {
@@ -337,10 +414,10 @@ func (w *cachedWriter) share(score, most scalar.Expr) scalar.Expr {
 	return scalar.Select(scalar.Eq(s, scalar.Const(ir.F32, math.Inf(-1))), scalar.Const(ir.F32, 0), scalar.Exp(scalar.Sub(s, most)))
 }
 
-// items are the items [from, count) of at most room: keys of a block, or blocks. A thread loads some together.
+// items are the items [from, count) of at most room: keys of a block, or blocks. A thread loads some together, none behind last.
 type items struct {
-	from, count    scalar.Expr
-	room, together int
+	from, count, last scalar.Expr
+	room, together    int
 }
 
 // sumsOf returns a function of two arrays, weights and counted weights, both [rows, room]. That sums the values of
@@ -352,7 +429,7 @@ func (w *cachedWriter) sumsOf(lane scalar.Expr, it items, rows int, value func(i
 	from := w.Let("from", scalar.Add(it.from, times(strand, it.together)))
 	load := func(item, feature scalar.Expr) (own, values []scalar.Expr) {
 		for u := range it.together {
-			own = append(own, w.Let("own", scalar.Clamp(scalar.Min(plus(item, u), scalar.Sub(it.count, loop.Int(1))), loop.Int(0), loop.Int(it.room-1))))
+			own = append(own, w.Let("own", scalar.Min(plus(item, u), it.last)))
 			values = append(values, w.Let("v", scalar.Convert(value(own[u], feature), ir.F32)))
 		}
 		return own, values
@@ -418,17 +495,20 @@ func (c *cachedAttention) combine(n *ir.Node) ir.KernelLaunch {
 		at := scalar.Add(times(scalar.Add(times(w.head, c.blocks), block), c.rows), query)
 		return float(parts, scalar.Add(times(at, c.width+2), i))
 	}
-	sum := w.sumsOf(lane, items{first, end, c.blocks, combinedAtOnce}, 1, part)
-	weight, counted := w.shared("weight", ir.F32, c.blocks), w.shared("counted", ir.F32, c.blocks)
 	none, zero := scalar.Const(ir.F32, math.Inf(-1)), scalar.Const(ir.F32, 0)
-	w.each("block", lane, c.blocks, func(block scalar.Expr) {
-		filled := scalar.And(scalar.Ge(block, first), scalar.Lt(block, end))
-		w.Store(weight, block, scalar.Select(filled, part(block, loop.Int(c.width+1)), none))
-		w.Store(counted, block, scalar.Select(filled, part(block, loop.Int(c.width)), zero))
+	filled := func(block scalar.Expr) scalar.Expr { return scalar.And(scalar.Ge(block, first), scalar.Lt(block, end)) }
+	// Blocks without keys are read and not used, as how many have keys is not known yet.
+	sum := w.sumsOf(lane, items{first, end, loop.Int(c.blocks - 1), c.blocks, combinedAtOnce}, 1, func(block, feature scalar.Expr) scalar.Expr {
+		return scalar.Select(filled(block), part(block, feature), zero)
 	})
-	most := w.maxima(weight, lane, 1, c.blocks)
+	score, weight, counted := w.shared("score", ir.F32, c.blocks), w.shared("weight", ir.F32, c.blocks), w.shared("counted", ir.F32, c.blocks)
 	w.each("block", lane, c.blocks, func(block scalar.Expr) {
-		share := w.Let("share", w.share(float(weight, block), most(loop.Int(0))))
+		w.Store(score, block, scalar.Select(filled(block), part(block, loop.Int(c.width+1)), none))
+		w.Store(counted, block, scalar.Select(filled(block), part(block, loop.Int(c.width)), zero))
+	})
+	most := w.maxima(score, lane, 1, c.blocks)
+	w.each("block", lane, c.blocks, func(block scalar.Expr) {
+		share := w.Let("share", w.share(float(score, block), most(loop.Int(0))))
 		w.Store(weight, block, share)
 		w.Store(counted, block, scalar.Mul(share, float(counted, block)))
 	})

@@ -38,8 +38,10 @@ func TestCachedAttentionCombinesNaN(t *testing.T) {
 	for _, operand := range []int{1, 2} {
 		samples = append(samples, nan.With(clean, operand, 5*3), nan.With(clean, operand, (room+300)*3))
 	}
-	if kernels := checkSampleOn(t, plan.WebGPU(), ops.OpCachedAttention, samples...); len(kernels) != 2 {
-		t.Errorf("kernels %v, want two", kernels)
+	for _, target := range []plan.Target{plan.WebGPU(), byWarps()} {
+		if kernels := checkSampleOn(t, target, ops.OpCachedAttention, samples...); len(kernels) != 2 {
+			t.Errorf("kernels %v, want two", kernels)
+		}
 	}
 }
 
@@ -67,7 +69,7 @@ func TestCachedAttentionPastItsRoomIsZero(t *testing.T) {
 }
 
 // TestCachedAttentionOfManyBlocks runs the CUDA kernels, whose threads read vectors, and those of all GPUs, whose threads
-// share a key and divide the keys of a feature: lengths from none to many full blocks of keys, several sequences
+// share a key and divide the keys of a feature, with shuffles and without: lengths from none to many full blocks of keys, several sequences
 // selected by row, windows, wide values, pages that are no whole rounds of loads, and NaN in visible keys.
 func TestCachedAttentionOfManyBlocks(t *testing.T) {
 	of := func(a ops.CachedAttentionAttrs, d ir.DType, dims [3][]int, past, row *ir.Array) ir.Sample {
@@ -95,7 +97,7 @@ func TestCachedAttentionOfManyBlocks(t *testing.T) {
 		of(ops.CachedAttentionAttrs{Scale: 0.2}, ir.F32, [3][]int{{2, 4, 2, 64}, {2, 2, 150, 64}, {2, 2, 150, 96}}, ir.Ints(ir.I32, []int64{148, 40}, 2), ir.Ints(ir.I32, []int64{1, 0}, 2)),
 		of(ops.CachedAttentionAttrs{Scale: 0.2}, ir.F32, [3][]int{{2, 4, 1, 48}, {5, 2, 100, 48}, {5, 2, 100, 32}}, ir.Ints(ir.I32, []int64{177, 20}, 2), ir.Ints(ir.I32, []int64{3, 1, 0, 4}, 2, 2)),
 	}
-	for _, target := range []plan.Target{schedtest.Hopper(), plan.WebGPU()} {
+	for _, target := range []plan.Target{schedtest.Hopper(), plan.WebGPU(), byWarps()} {
 		for _, name := range checkSampleOn(t, target, ops.OpCachedAttention, samples...) {
 			if !strings.HasPrefix(name, "kernels_") {
 				t.Errorf("kernel %s is none of the op's own", name)
@@ -157,7 +159,7 @@ func TestCachedAttentionOfAPromptReadsNoHiddenKeys(t *testing.T) {
 // TestCachedAttentionOfFilledPositionsAlone puts NaN in the keys and values of positions that are not filled, as an earlier
 // sequence may leave them: one query and a prompt, in a whole cache and in pages.
 func TestCachedAttentionOfFilledPositionsAlone(t *testing.T) {
-	for _, target := range []plan.Target{schedtest.Hopper(), plan.WebGPU()} {
+	for _, target := range []plan.Target{schedtest.Hopper(), plan.WebGPU(), byWarps()} {
 		for _, d := range []ir.DType{ir.F32, ir.BF16} {
 			for _, queries := range []int{1, 40} {
 				for _, paged := range []bool{false, true} {
