@@ -57,6 +57,12 @@ function withdraw() {
   find('offer').hidden = true;
 }
 
+/** Lets the visitor choose how many texts come at once, which a model with an adapter does not have. */
+function allowSeveral(allowed) {
+  find('answers').disabled = !allowed;
+  find('answers-note').hidden = allowed;
+}
+
 /** Closes the model that talks, and has the one that a function opens in its place. */
 async function reopen(open) {
   await talk.begin(undefined);
@@ -70,6 +76,7 @@ async function reopen(open) {
     model = await open(progress);
     await talk.begin({ model, tokenizer: used.tokenizer, answers: 1 });
     find('answers').value = '1';
+    allowSeveral(false);
   } catch (error) {
     panel.begin(undefined);
     find('model-about').textContent = 'No model is open: open it again.';
@@ -110,7 +117,7 @@ async function load(given, context) {
     if (error.kind !== 'abort') throw error;
   } finally {
     find('loading').hidden = true;
-    find('answers').disabled = false;
+    allowSeveral(true);
     loading = undefined;
   }
   void model?.program.lost.then(lost);
@@ -177,7 +184,8 @@ on('address-form', 'submit', async (event) => {
 on('context', 'change', showMemory);
 on('answers', 'change', async () => {
   if (chosen) await showMemory();
-  if (model) await load(used, usedContext);
+  if (!used) return;
+  await load(used, usedContext).finally(() => find('answers').focus()); // which a control that is disabled loses
 });
 on('cancel', 'click', () => {
   chosen?.file.close();
