@@ -106,10 +106,10 @@ async function range(url: string, begin: number, end: number, signal?: AbortSign
   if (!sends || !found) {
     void response.body?.cancel().catch(() => {}); // which may be the whole file
     if (!response.ok) throw refuse('missing', `${response.status} ${response.statusText}`, { status: response.status });
-    throw refuse('unsupported', `the server ${sends ? 'sends no header content-range, or, of another origin, does not expose it' : 'ignores the range asked for'}. Load the file as a Blob, and open that`);
+    throw refuse('unsupported', `the server ${sends ? 'sends or exposes no header content-range' : 'ignores the range asked for'}. Load the file as a Blob, and open that`);
   }
   const [from, size] = found.slice(1).map(Number) as [number, number];
-  if (from !== begin) throw refuse('unsupported', `the server sends the bytes from ${from} on, not from ${begin}`);
+  if (from !== begin) throw refuse('unsupported', `the server sends bytes from ${from} on, not from ${begin}`);
   const bytes = new Uint8Array(await response.arrayBuffer().catch(failed));
   if (bytes.length !== Math.min(end, size) - begin) throw refuse('missing', `${bytes.length} bytes came, not ${end - begin}`);
   return { bytes, size, marks: ['etag', 'last-modified'].map((name) => response.headers.get(name)) };
