@@ -13,8 +13,8 @@ const contexts = [256, 512, 1024, 2048, 4096, 8192], usualContext = 1024;
 /** The tiny model learned from texts of 96 characters, and loses the thread beyond. */
 const tinyContext = 128;
 
-const talk = new Talk(), panel = new TuningPanel({ reopen, moved: showPlace });
-let model, used, chosen, loading, usedContext;
+const talk = new Talk(), panel = new TuningPanel({ reopen: (open) => inTurn(() => replace(open)), moved: showPlace });
+let model, used, chosen, loading, usedContext, opening = Promise.resolve();
 
 /** How many texts the model writes at once. */
 const answers = () => Number(find('answers').value);
@@ -63,8 +63,11 @@ function allowSeveral(allowed) {
   find('answers-note').hidden = allowed;
 }
 
+/** Opens one model after the other. */
+const inTurn = (next) => opening = opening.then(next, next);
+
 /** Closes the model that talks, and has the one that a function opens in its place. */
-async function reopen(open) {
+async function replace(open) {
   await talk.begin(undefined);
   model?.close();
   model = undefined;
@@ -88,8 +91,13 @@ async function reopen(open) {
   void model.program.lost.then(lost);
 }
 
-/** Opens what was offered in place of the model there is, or the same once more. */
-async function load(given, context) {
+/** Opens what was offered in place of the model there is, or the same once more. What is being loaded ends before. */
+function load(given, context) {
+  loading?.abort();
+  return inTurn(() => open(given, context));
+}
+
+async function open(given, context) {
   const stop = loading = new AbortController(), same = given === used, many = answers();
   await talk.begin(undefined, same);
   panel.begin(undefined);
@@ -185,7 +193,9 @@ on('context', 'change', showMemory);
 on('answers', 'change', async () => {
   if (chosen) await showMemory();
   if (!used) return;
-  await load(used, usedContext).finally(() => find('answers').focus()); // which a control that is disabled loses
+  await load(used, usedContext).finally(() => {
+    if (document.activeElement === document.body) find('answers').focus(); // which a control that is disabled loses
+  });
 });
 on('cancel', 'click', () => {
   chosen?.file.close();

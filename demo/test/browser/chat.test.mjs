@@ -171,6 +171,35 @@ test('opens a folder of safetensors', async (t) => {
   assert.deepEqual(page.problems, []);
 });
 
+test('a model that is loaded while another is being loaded takes its place', async (t) => {
+  const page = await openDemo(t, server, { path: '/chat.html' });
+  await page.setInputFiles('#file', file);
+  await until(page, () => !document.getElementById('offer').hidden && !document.getElementById('send').disabled);
+  await page.evaluate(() => {
+    const answers = document.getElementById('answers'), { arrayBuffer } = Blob.prototype;
+    let slow = true;
+    Blob.prototype.arrayBuffer = async function (...args) {
+      if (slow) await new Promise((resolve) => { setTimeout(resolve, 3000); });
+      return arrayBuffer.apply(this, args);
+    };
+    answers.value = '2';
+    answers.dispatchEvent(new Event('change'));
+    setTimeout(() => {
+      slow = false;
+      document.getElementById('load').click();
+    }, 500);
+  });
+  await until(page, () => document.getElementById('model-name').textContent === 'Random' && !document.getElementById('send').disabled);
+  await page.waitForTimeout(3000); // until what was slow would end
+  assert.match(await textOf(page, 'model-about'), /^llama, 1 layer/);
+  assert.ok(!await page.isVisible('#notice') && !await page.isVisible('#loading'));
+  await page.fill('#message', 'Hello');
+  await page.press('#message', 'Enter');
+  await silent(page);
+  assert.equal(await page.locator('#log .written').count(), 2);
+  assert.deepEqual(page.problems, []);
+});
+
 test('answers as JSON that fits a schema of the visitor', async (t) => {
   const page = await openDemo(t, server, { path: '/chat.html' }), fetched = [];
   page.on('request', (one) => fetched.push(new URL(one.url()).pathname));
