@@ -7,32 +7,12 @@ import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { decodeSafetensors } from '../../../js/dist/safetensors.js';
 import { axe } from '../../../js/test/rig/chromium.mjs';
-import { f32, packQ8, u32, writeGGUF } from '../../../js/test/gguf.mjs';
+import { writeGGUF } from '../../../js/test/gguf.mjs';
 import { figure, openDemo, serveDemo, shots } from './page.mjs';
+import { randomModel } from './random-model.mjs';
 import { longestTask } from './tasks.mjs';
 
 let server, folder, file;
-
-/** A model of one layer with random weights, whose template is of a conversation: its tokens are the printable characters of ASCII. */
-function randomModel() {
-  let state = 1;
-  const random = () => (state = Math.imul(state, 1103515245) + 12345 >>> 0) / 2 ** 32 - 0.5;
-  const matrix = (rows, columns) => ({ shape: [rows, columns], type: 'q8_0', data: packQ8(Float32Array.from({ length: rows * columns }, random)) });
-  const ones = (n) => ({ shape: [n], type: 'f32', data: new Uint8Array(new Float32Array(n).fill(1).buffer) });
-  const characters = Array.from({ length: 94 }, (_, i) => String.fromCharCode(33 + i)), tokens = [...characters, 'Ġ', 'Ċ', '<|end|>', '<|turn|>'], width = 32;
-  return writeGGUF({
-    'general.architecture': 'llama', 'general.name': 'Random',
-    'llama.block_count': u32(1), 'llama.context_length': u32(512), 'llama.embedding_length': u32(width), 'llama.feed_forward_length': u32(64),
-    'llama.attention.head_count': u32(2), 'llama.attention.head_count_kv': u32(1), 'llama.attention.layer_norm_rms_epsilon': f32(1e-5),
-    'tokenizer.ggml.model': 'gpt2', 'tokenizer.ggml.pre': 'gpt-2', 'tokenizer.ggml.tokens': tokens,
-    'tokenizer.ggml.token_type': tokens.map((token) => token.startsWith('<|') ? 3 : 1), 'tokenizer.ggml.eos_token_id': u32(96),
-    'tokenizer.chat_template': '{% for m in messages %}<|turn|>{{ m.role }}\n{{ m.content }}<|end|>{% endfor %}{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}',
-  }, {
-    'token_embd.weight': matrix(tokens.length, width), 'output_norm.weight': ones(width), 'blk.0.attn_norm.weight': ones(width), 'blk.0.ffn_norm.weight': ones(width),
-    'blk.0.attn_q.weight': matrix(32, width), 'blk.0.attn_k.weight': matrix(16, width), 'blk.0.attn_v.weight': matrix(16, width), 'blk.0.attn_output.weight': matrix(width, 32),
-    'blk.0.ffn_gate.weight': matrix(64, width), 'blk.0.ffn_up.weight': matrix(64, width), 'blk.0.ffn_down.weight': matrix(width, 64),
-  });
-}
 
 before(async () => {
   server = await serveDemo();
@@ -151,6 +131,13 @@ async function openRandom(page) {
   await until(page, () => document.getElementById('model-name').textContent === 'Random' && !document.getElementById('send').disabled);
 }
 
+/** Chooses how many answers come at once, and waits until the model is open again, which takes another amount of memory. */
+async function choose(page, answers) {
+  const memory = await textOf(page, 'memory');
+  await page.selectOption('#answers', answers);
+  await until(page, (before) => document.getElementById('memory').textContent !== before && !document.getElementById('send').disabled, memory);
+}
+
 test('opens a folder of safetensors', async (t) => {
   const from = new URL('../../../native/lm/testdata/llama/', import.meta.url), made = join(folder, 'Scribbler'), tokens = Array.from({ length: 64 }, (_, i) => String.fromCharCode(40 + i));
   mkdirSync(made);
@@ -238,8 +225,7 @@ test('answers as JSON that fits a schema of the visitor', async (t) => {
 test('writes several answers at once, of which the visitor goes on with one', async (t) => {
   const page = await openDemo(t, server, { path: '/chat.html' });
   await until(page, () => document.getElementById('log').textContent.length > 60);
-  await page.selectOption('#answers', '2');
-  await until(page, () => !document.getElementById('send').disabled);
+  await choose(page, '2');
   await page.click('#send');
   await silent(page);
   const sheets = await page.locator('#log .sheet-text .written').allTextContents();
@@ -250,20 +236,26 @@ test('writes several answers at once, of which the visitor goes on with one', as
 
   await openRandom(page);
   assert.equal(await page.inputValue('#answers'), '2', 'as the visitor chose');
-  await page.fill('#message', 'Hello');
-  await page.press('#message', 'Enter');
-  await until(page, () => document.getElementById('send').textContent === 'Send' || [...document.querySelectorAll('#log .written')].every(({ textContent }) => textContent.length > 5));
-  await page.click('#send'); // which stops them, so that the context has room for more
-  await silent(page);
-  const [first, second] = await page.locator('#log .written').allTextContents();
+  let first, second;
+  do { // an answer may end with its first token
+    await page.click('#clear');
+    await page.fill('#message', 'Hello');
+    await page.press('#message', 'Enter');
+    await until(page, () => {
+      const all = [...document.querySelectorAll('#log .written')];
+      return all.length === 2 && (document.getElementById('send').textContent === 'Send' || all.every(({ textContent }) => textContent.length > 5));
+    });
+    await page.click('#send'); // which stops them, so that the context has room for more
+    await silent(page);
+    [first, second] = await page.locator('#log .written').allTextContents();
+  } while (first.length < 6 || second.length < 6);
   assert.notEqual(first, second);
   assert.deepEqual(await axe(page), []);
   await page.screenshot({ path: `${shots}chat-several.png`, fullPage: true });
   await page.getByRole('button', { name: 'Go on with answer 2' }).press('Enter');
   assert.equal(await page.evaluate(() => document.activeElement.id), 'message');
   assert.deepEqual(await page.locator('#log .written').allTextContents(), [second]);
-  await page.selectOption('#answers', '1');
-  await until(page, () => !document.getElementById('send').disabled);
+  await choose(page, '1');
   assert.deepEqual(await page.locator('#log .written').allTextContents(), [second], 'the conversation is kept');
   await until(page, () => document.activeElement.id === 'answers'); // for the keyboard
   await page.fill('#message', 'And?');
