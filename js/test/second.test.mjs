@@ -7,7 +7,7 @@ import * as rlx from '../dist/index.js';
 import { openGPU } from './rig/dawn.mjs';
 import { firstStep } from './small-gpt.mjs';
 
-/** The longest that the first step of a second visit may take, in milliseconds, on a GPU that computes nothing: what is ours, and Dawn's. */
+/** The longest that the first step may take, in milliseconds, on a GPU that computes nothing: what is ours, and Dawn's. */
 const bound = 300;
 
 /** The most visits until one is as quick: others may use the machine. */

@@ -1,4 +1,5 @@
-// The small language model whose first step is timed: one block of 32 features, for characters. It is that of js/bench/first.mjs.
+// The small language model whose first step is timed: one block of 32 features, for characters, as that of
+// js/bench/first.mjs.
 
 const tokens = 65, context = 16, width = 32, heads = 4, rows = 16;
 

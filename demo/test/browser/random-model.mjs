@@ -2,7 +2,10 @@
 
 import { f32, packQ8, u32, writeGGUF } from '../../../js/test/gguf.mjs';
 
-/** A model of one layer with random weights, whose template is of a conversation: its tokens are the printable characters of ASCII. */
+/**
+ * A model of one layer with random weights, whose template is of a conversation: its tokens are the printable characters of
+ * ASCII.
+ */
 export function randomModel() {
   let state = 1;
   const random = () => (state = Math.imul(state, 1103515245) + 12345 >>> 0) / 2 ** 32 - 0.5;

@@ -17,8 +17,8 @@ export class Answers {
   /**
    * Adds them to the log, empty.
    * @param {number} n how many
-   * @param {{kind: string, look: string, given?: string, alone?: boolean}} options the classes of each and of its text; what each begins with;
-   *   whether they take the place of all that is there
+   * @param {{kind: string, look: string, given?: string, alone?: boolean}} options the classes of each
+   *   and of its text; what each begins with; whether they take the place of all that is there
    */
   constructor(n, { kind, look, given = '', alone = false }) {
     const log = find('log');

@@ -41,8 +41,8 @@ export class Talk {
   get #sends() { return this.#chats ? 'Send' : 'Continue'; }
 
   /**
-   * Begins with a model: { model, tokenizer, answers }, the last being how many it writes at once. Without one nothing can be sent.
-   * What was said is kept if it is the same model, opened once more.
+   * Begins with a model: { model, tokenizer, answers }, the last being how many it writes at once. Without one nothing
+   * can be sent. What was said is kept if it is the same model, opened once more.
    */
   async begin(open, same = false) {
     await this.stop();

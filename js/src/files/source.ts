@@ -97,7 +97,10 @@ async function openAddress(url: string): Promise<Source> {
   }));
 }
 
-/** Fetches the bytes from one position to another, and the size of the file and the marks of its version, null where the server gives none. */
+/**
+ * Fetches the bytes from one position to another, and the size of the file and the marks of its version, null where the
+ * server gives none.
+ */
 async function range(url: string, begin: number, end: number, signal?: AbortSignal): Promise<{ bytes: Uint8Array<ArrayBuffer>; size: number; marks: (string | null)[] }> {
   const refuse = (kind: 'missing' | 'unsupported', reason: string, cause?: unknown) => new RlxError(kind, `${url} cannot be loaded: ${reason}`, { name: url, cause });
   const failed = (cause: unknown): never => { throw refuse('missing', (cause as Error).message, cause); };

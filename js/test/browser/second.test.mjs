@@ -5,7 +5,10 @@ import { test } from 'node:test';
 import { openChromium } from '../rig/chromium.mjs';
 import { scriptPage, serve } from '../rig/serve.mjs';
 
-/** The longest that it may take, in milliseconds, on SwiftShader, and the most visits until one is as quick: others may use the machine. */
+/**
+ * The longest that it may take, in milliseconds, on SwiftShader, and the most visits until one is as quick: others may use
+ * the machine.
+ */
 const bound = 1000, visits = 12;
 
 const script = `
