@@ -28,8 +28,8 @@ export interface GenerateOptions extends Sampling {
   /** The tokens among which it chooses. All if not given. */
   allowed?: ArrayLike<number>;
   /**
-   * Sets the tokens that may follow the result so far, which ends where it sets none: that of a `Grammar` of `/grammar`, for one. Each
-   * token then begins when the one before it is read.
+   * Sets the tokens that may follow the result so far, which ends where it sets none: that of a `Grammar` of `/grammar`, for
+   * one. Each token then begins when the one before it is read.
    */
   allow?: Allow;
   /** Ends the result. The iteration then throws an error of kind `abort`. */
