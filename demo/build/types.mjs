@@ -3,7 +3,7 @@
 //
 //   node demo/build/types.mjs
 
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, realpathSync, writeFileSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { build } from '../../js/node_modules/esbuild/lib/main.js';
 import ts from '../../js/node_modules/typescript-js/lib/typescript.js';
@@ -11,7 +11,7 @@ import { options, places } from '../types/language.js';
 import { modules } from '../web/playground/program.js';
 
 const root = join(import.meta.dirname, '../..'), out = join(root, 'demo/web/assets'), dist = join(root, 'js/dist'), web = join(root, 'demo/web/playground');
-const libraries = join(root, 'js/node_modules/typescript-js/lib');
+const libraries = realpathSync(join(root, 'js/node_modules/typescript-js/lib')); // which node_modules may link to
 
 /** A library of TypeScript without comments and indentation: a fifth of all declarations is in its comments. */
 const short = (text) => text.replace(/\/\*[^]*?\*\//g, '').replace(/^\s+/gm, '');

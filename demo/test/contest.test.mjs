@@ -52,6 +52,12 @@ test('what fails says why, and the others go on', async () => {
   assert.equal(results.get('y c').loss, 2.3);
 });
 
+test('libraries without a loss do not make that of another one wrong', async () => {
+  const three = [...peers, { name: 'c', title: 'C' }];
+  const results = await outcomes({ peers: three, jobs: [job('x')], open: pretend({ a: () => 20, b: () => 20, c: () => 20 }, [], { c: { loss: 2.1 } }) });
+  assert.deepEqual(three.map(({ name }) => results.get(`x ${name}`).ms), [20, 20, 20]);
+});
+
 test('a library whose loss is another than that of most did another job', async () => {
   const three = [...peers, { name: 'c', title: 'C' }];
   const open = pretend({ a: () => 20, b: () => 20, c: () => 20 }, [], { a: { loss: 2.3 }, b: { loss: 2.301 }, c: { loss: 2.1 } });

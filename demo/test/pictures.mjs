@@ -5,6 +5,7 @@
 //   node demo/test/pictures.mjs playground 390                 those whose name has both words
 
 import { mkdirSync } from 'node:fs';
+import { dirname } from 'node:path';
 import { axe, openChromium } from '../../js/test/rig/chromium.mjs';
 import { serveDemo, shots } from './browser/page.mjs';
 
@@ -17,11 +18,39 @@ const mistake = async (page) => {
   await page.locator('#problem-list li').nth(1).waitFor();
 };
 
+/** Has the tiny model write three texts at once. */
+const several = async (page) => {
+  await page.selectOption('#answers', '3');
+  await page.waitForFunction(() => !document.getElementById('send').disabled);
+  await page.click('#send');
+  await page.waitForTimeout(1000);
+};
+
+/** Has SmolLM2 answer as JSON, twice at once. `make test-lm` downloads it. */
+const form = async (page) => {
+  await page.setInputFiles('#folder', dirname(process.env.RLX_LM));
+  await page.selectOption('#answers', '2');
+  await page.waitForFunction(() => !document.getElementById('send').disabled);
+  await page.click('#load');
+  await page.waitForFunction(() => /smollm/i.test(document.getElementById('model-name').textContent) && !document.getElementById('send').disabled, null, { timeout: 60_000 });
+  for (const text of ['What is the capital of France?', 'How does one make tea?']) {
+    if (text.startsWith('How')) await page.check('#as-json');
+    await page.fill('#message', text);
+    await page.click('#send');
+    const silent = () => page.waitForFunction(() => document.getElementById('log').getAttribute('aria-busy') === 'false', null, { timeout: 10_000 });
+    await silent().catch(async () => {
+      await page.click('#send'); // which stops what takes long
+      await silent();
+    });
+  }
+};
+
 const tab = (name) => (page) => page.click(`#${name}-tab`);
 
 /** Pages, and what is done with each before its picture. */
 const pages = {
   home: ['/'], digits: ['/digits.html'], gpt: ['/gpt.html'], chat: ['/chat.html'], benchmark: ['/benchmark.html'], small: ['/small.html'],
+  'chat-several': ['/chat.html', several], ...process.env.RLX_LM && { 'chat-form': ['/chat.html', form] },
   playground: ['/playground.html'], 'playground-graph': ['/playground.html', tab('graph')], 'playground-kernels': ['/playground.html', tab('kernel')], 'playground-text': ['/playground.html#text'],
   'playground-types': ['/playground.html', mistake],
   docs: ['/docs/'], 'docs-guide': ['/docs/guide.html'], 'docs-layers': ['/docs/layers.html'], 'docs-go': ['/docs/go.html'], 'docs-pytorch': ['/docs/pytorch.html'],

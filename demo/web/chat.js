@@ -13,8 +13,12 @@ const contexts = [256, 512, 1024, 2048, 4096, 8192], usualContext = 1024;
 /** The tiny model learned from texts of 96 characters, and loses the thread beyond. */
 const tinyContext = 128;
 
-const talk = new Talk(), panel = new TuningPanel({ reopen, moved: showPlace });
-let model, used, chosen, loading;
+const talk = new Talk(), panel = new TuningPanel({ reopen: (open) => inTurn(() => replace(open)), moved: showPlace });
+let model, used, chosen, loading, usedContext, opening = Promise.resolve();
+
+/** How many texts the model writes at once. */
+const answers = () => Number(find('answers').value);
+const slots = () => answers() > 1 ? { slots: answers() } : {};
 
 /** Shows a model that can be loaded: what it is, and what it takes. */
 async function offer(opened) {
@@ -43,8 +47,8 @@ async function described(given) {
 }
 
 async function showMemory() {
-  const { weights, cache } = await memoryOf(chosen.file, { context: Number(find('context').value) });
-  find('offer-memory').textContent = `It takes ${size(weights + cache)} of memory: ${size(weights)} of weights and ${size(cache)} for the context.`;
+  const { weights, cache } = await memoryOf(chosen.file, { context: Number(find('context').value), ...slots() });
+  find('offer-memory').textContent = `It takes ${size(weights + cache)} of memory: ${size(weights)} of weights and ${size(cache)} for the context${answers() > 1 ? `s of ${answers()} answers` : ''}.`;
 }
 
 /** Closes the offer. The file stays open if it is used. */
@@ -53,8 +57,17 @@ function withdraw() {
   find('offer').hidden = true;
 }
 
+/** Lets the visitor choose how many texts come at once, which a model with an adapter does not have. */
+function allowSeveral(allowed) {
+  find('answers').disabled = !allowed;
+  find('answers-note').hidden = allowed;
+}
+
+/** Opens one model after the other. */
+const inTurn = (next) => opening = opening.then(next, next);
+
 /** Closes the model that talks, and has the one that a function opens in its place. */
-async function reopen(open) {
+async function replace(open) {
   await talk.begin(undefined);
   model?.close();
   model = undefined;
@@ -64,7 +77,9 @@ async function reopen(open) {
   find('progress-text').textContent = 'Compiling the model with an adapter';
   try {
     model = await open(progress);
-    await talk.begin({ model, tokenizer: used.tokenizer });
+    await talk.begin({ model, tokenizer: used.tokenizer, answers: 1 });
+    find('answers').value = '1';
+    allowSeveral(false);
   } catch (error) {
     panel.begin(undefined);
     find('model-about').textContent = 'No model is open: open it again.';
@@ -76,15 +91,21 @@ async function reopen(open) {
   void model.program.lost.then(lost);
 }
 
-/** Opens what was offered in place of the model there is. */
-async function load(given, context) {
-  const stop = loading = new AbortController();
-  await talk.begin(undefined);
+/** Opens what was offered in place of the model there is, or the same once more. What is being loaded ends before. */
+function load(given, context) {
+  loading?.abort();
+  return inTurn(() => open(given, context));
+}
+
+async function open(given, context) {
+  const stop = loading = new AbortController(), same = given === used, many = answers();
+  await talk.begin(undefined, same);
   panel.begin(undefined);
   model?.close();
   model = undefined;
-  used?.file.close();
-  used = given;
+  if (!same) used?.file.close();
+  [used, usedContext] = [given, context];
+  find('answers').disabled = true;
   find('loading').hidden = false;
   find('where').hidden = true;
   find('progress').removeAttribute('value');
@@ -92,11 +113,11 @@ async function load(given, context) {
   find('model-name').textContent = titleOf(given);
   find('model-about').textContent = given.about;
   try {
-    const { weights, cache } = await memoryOf(given.file, { context });
-    model = await openModel(given.file, { context, signal: stop.signal, onProgress: progress });
+    const options = { context, ...slots() }, { weights, cache } = await memoryOf(given.file, options);
+    model = await openModel(given.file, { ...options, signal: stop.signal, onProgress: progress });
     find('memory').textContent = size(weights + cache);
     showPlace();
-    await talk.begin({ model, tokenizer: given.tokenizer });
+    await talk.begin({ model, tokenizer: given.tokenizer, answers: many }, same);
     panel.begin(given);
     say(`${titleOf(given)} is ready.`);
   } catch (error) {
@@ -104,6 +125,7 @@ async function load(given, context) {
     if (error.kind !== 'abort') throw error;
   } finally {
     find('loading').hidden = true;
+    allowSeveral(true);
     loading = undefined;
   }
   void model?.program.lost.then(lost);
@@ -168,6 +190,13 @@ on('address-form', 'submit', async (event) => {
   await offer(await openAddress(find('address').value));
 });
 on('context', 'change', showMemory);
+on('answers', 'change', async () => {
+  if (chosen) await showMemory();
+  if (!used) return;
+  await load(used, usedContext).finally(() => {
+    if (document.activeElement === document.body) find('answers').focus(); // which a control that is disabled loses
+  });
+});
 on('cancel', 'click', () => {
   chosen?.file.close();
   withdraw();

@@ -121,6 +121,12 @@ function bytes(layers, batch) {
   return { ...job, name: `${job.name}, 8-bit`, kind: 'bytes' };
 }
 
+/** The same in 16 bits. */
+const halves = (layers, batch) => ({ ...bytes(layers, batch), name: `${mlp(layers, batch, true).name}, 16-bit`, kind: 'halves' });
+
+/** The same of a data set on the device, of whose rows each step gets the numbers. */
+const chosen = (layers, batch) => ({ ...bytes(layers, batch), name: `${mlp(layers, batch, true).name}, rows of a data set on the device`, kind: 'chosen' });
+
 const matmul = (n) => ({ name: `matmul ${n}`, kind: 'matmul', options: { n }, rate: (ms) => `${(2 * n ** 3 / ms / 1e9).toFixed(2)} TFLOP/s` });
 
 const rows = (name, moved) => ({
@@ -193,11 +199,14 @@ export const siteJobs = {
   large: [product(2048), matvec(4096), softmax(4096), mlp(large, 128, true), cnn(128), lm(128, 128, 4, 4, 32)],
   networks: networkJobs,
   largeNetworks: largeNetworkJobs,
-  tiny: [product(64), mlp(digits, 32, true)],
+  tiny: [product(64), mlp(digits, 32, true), forward('vit', { batch: 1, size: 16, patch: 4, width: 32, heads: 2, blocks: 1 })],
 };
 
+/** The ways by which a large batch reaches a training step. */
+const inputJobs = [mlp(large, 4096, true), halves(large, 4096), bytes(large, 4096), chosen(large, 4096), mlp(large, 4096, false)];
+
 /** The sets of jobs by the names in pages' addresses. */
-export const sets = { host: hostJobs, gpu: gpuJobs, cpu: cpuJobs, site: siteJobs.small, networks: networkJobs, largeNetworks: largeNetworkJobs };
+export const sets = { inputs: inputJobs, host: hostJobs, gpu: gpuJobs, cpu: cpuJobs, site: siteJobs.small, networks: networkJobs, largeNetworks: largeNetworkJobs };
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 

@@ -1,14 +1,12 @@
 // The compile service in workerd, by the packed package: its plans are those of the compiler here,
-// and its memory is bounded. Processor time is that of the process, since clocks inside workerd
-// stand still.
+// and its memory is bounded.
 
 import assert from 'node:assert/strict';
-import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
 import { closeCompiler, compile, graph, init, program } from '../dist/index.js';
 import { installPacked } from '../test/rig/package.mjs';
 import { files } from './readme.mjs';
-import { serveWorker } from './workerd.mjs';
+import { serveWorker, used } from './workerd.mjs';
 
 /** How many graphs are compiled in a row. */
 const rounds = 1000;
@@ -28,17 +26,11 @@ after(async () => {
 
 const model = (n) => graph('model', { inputs: { x: ['f32', [n, 3]] }, params: { w: ['f32', [3, 2]] } }, (_, { x, w }) => ({ loss: x.matmul(w).square().mean() }));
 const post = (body, signal) => fetch(`${origin}/v1/plans`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body), signal });
-/** The processor time of the service in milliseconds, and its memory in MB. */
-const used = () => {
-  const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1].split(' ');
-  return { cpu: 10 * (Number(fields[11]) + Number(fields[12])), mb: Number(readFileSync(`/proc/${child.pid}/statm`, 'utf8').split(' ')[1]) / 256 };
-};
-
 test('a plan is that of the compiler, and is kept by its hash', async (t) => {
   const step = { optimizer: { kind: 'adamw', weightDecay: 0.1 }, history: 8 }, made = model(4);
   const want = await compile({ name: 'model', entries: { step: made.step(step) }, targets: ['webgpu', 'wasm'] });
-  const start = used().cpu, request = { name: 'model', entries: [{ name: 'step', text: made.text(), step }], targets: ['webgpu', 'wasm'], limits: { maxComputeInvocationsPerWorkgroup: 300 } };
-  const first = await post(request), between = used().cpu, second = await post(request), end = used().cpu;
+  const start = used(child).cpu, request = { name: 'model', entries: [{ name: 'step', text: made.text(), step }], targets: ['webgpu', 'wasm'], limits: { maxComputeInvocationsPerWorkgroup: 300 } };
+  const first = await post(request), between = used(child).cpu, second = await post(request), end = used(child).cpu;
   for (const response of [first, second]) {
     assert.equal(response.status, 200);
     assert.deepEqual(new Uint8Array(await response.arrayBuffer()), new Uint8Array(want));
@@ -68,26 +60,26 @@ test('what does not fit is a problem', async () => {
 });
 
 test('a long body in parts takes no memory', async () => {
-  const begun = used(), megabyte = new Uint8Array(1 << 20).fill(32);
+  const begun = used(child), megabyte = new Uint8Array(1 << 20).fill(32);
   let parts = 0;
   const body = new ReadableStream({ pull(controller) { if (parts++ < 200) controller.enqueue(megabyte); else controller.close(); } });
   const answer = await fetch(`${origin}/v1/plans`, { method: 'POST', headers: { 'content-type': 'application/json' }, body, duplex: 'half' }).catch((error) => error);
   if (!(answer instanceof Error)) assert.equal(answer.status, 413); // or the connection is closed while the body is sent
-  const { mb } = used();
+  const { mb } = used(child);
   assert.ok(mb < begun.mb + 64, `${mb} MB, after ${begun.mb}`);
   assert.equal((await post({ entries: [{ name: 'g', text: model(5).text() }] })).status, 200, 'it answers others');
 });
 
 test('many graphs take bounded memory', async (t) => {
-  const begun = used();
+  const begun = used(child);
   for (let n = 1; n <= rounds; n++) assert.equal((await post({ entries: [{ name: 'g', text: model(n + 10).text() }] })).status, 200);
-  const { cpu, mb } = used();
+  const { cpu, mb } = used(child);
   t.diagnostic(`${rounds} graphs: ${((cpu - begun.cpu) / rounds).toFixed(1)} ms of the processor each, memory ${begun.mb | 0} MB before and ${mb | 0} MB after`);
   assert.ok(mb < begun.mb + 128, `${mb} MB, after ${begun.mb}`);
 });
 
 test('of 200 requests at once, half of which are given up, the others are answered, and so are those after them', async (t) => {
-  const begun = used(), statuses = {};
+  const begun = used(child), statuses = {};
   await Promise.all(Array.from({ length: 200 }, async (_, n) => {
     const signal = n % 2 ? AbortSignal.timeout(n) : undefined;
     const answer = await post({ entries: [{ name: 'g', text: model(n + 5000).text() }] }, signal).then(async (response) => {
@@ -99,7 +91,7 @@ test('of 200 requests at once, half of which are given up, the others are answer
   }));
   assert.ok(statuses[200] > 0 && statuses.TimeoutError > 0, JSON.stringify(statuses));
   assert.equal((await post({ entries: [{ name: 'g', text: model(9999).text() }] })).status, 200);
-  const { mb } = used();
+  const { mb } = used(child);
   t.diagnostic(`${JSON.stringify(statuses)}, memory ${begun.mb | 0} MB before and ${mb | 0} MB after`);
   assert.ok(mb < begun.mb + 128, `${mb} MB, after ${begun.mb}`);
 });

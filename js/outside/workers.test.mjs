@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { closeCompiler, compile, graph, init } from '../dist/index.js';
-import { serveWorker } from './workerd.mjs';
+import { serveWorker, used } from './workerd.mjs';
 
 const built = new URL('../../build/workers', import.meta.url).pathname, files = ['worker.mjs', 'runtime.mjs', 'wasm_exec.js', 'app.wasm'];
 
@@ -33,4 +33,17 @@ test('the worker in Go answers with the plan of the compiler, whatever its clien
   const refused = await post({ entries: [] });
   assert.equal(refused.headers.get('content-type'), 'application/problem+json');
   assert.equal((await refused.json()).status, refused.status);
+});
+
+test('many graphs take bounded memory', async (t) => {
+  const rounds = 100, begun = used(worker.child);
+  for (let n = 1; n <= rounds; n++) {
+    const made = graph('model', { inputs: { x: ['f32', [n + 10, 3]] }, params: { w: ['f32', [3, 2]] } }, (_, { x, w }) => ({ loss: x.matmul(w).square().mean() }));
+    const response = await post({ entries: [{ name: 'g', text: made.text() }] });
+    await response.arrayBuffer();
+    assert.equal(response.status, 200);
+  }
+  const { cpu, mb } = used(worker.child);
+  t.diagnostic(`${rounds} graphs: ${((cpu - begun.cpu) / rounds).toFixed(1)} ms of the processor each, memory ${begun.mb | 0} MB before and ${mb | 0} MB after`);
+  assert.ok(mb < begun.mb + 128, `${mb} MB, after ${begun.mb}`);
 });

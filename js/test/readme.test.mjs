@@ -69,6 +69,10 @@ const expected = {
   },
   'js/GUIDE.md': {
     'Train and evaluate': ([line]) => assert.ok(Number(line.match(/^accuracy (\S+) after \d+ epochs$/)[1]) > 0.9),
+    'Data on the device': ([line]) => {
+      const [, loss, ...w] = line.match(/^loss (\S+), w (\S+),(\S+)$/).map(Number);
+      assert.ok(loss < 1e-3 && Math.abs(w[0] - 2) < 0.05 && Math.abs(w[1] + 3) < 0.05, line);
+    },
     Measure: ([line]) => {
       const [, r2, error] = line.match(/^R² (\S+), error (\S+)$/).map(Number);
       assert.ok(r2 > 0.9 && error < 0.2, line);

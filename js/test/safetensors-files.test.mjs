@@ -111,6 +111,18 @@ describe('several files', () => {
     assert.deepEqual([...(await changing.read('v')).data], [5, 6]);
     seen.version = '"2"';
     await rejects(changing.read('v'), 'missing', /long\.safetensors has been changed since/);
+    // Copies of one file by the same server: its ETag, or its time, may be another.
+    const [first, second] = ['Tue, 24 Nov 2026 10:00:00 GMT', 'Wed, 25 Nov 2026 10:00:00 GMT'];
+    Object.assign(seen, { version: '"1"', time: first });
+    const copied = await openSafetensors(`${url}long.safetensors`);
+    for (const [version, time] of [['"2"', first], ['"1"', second], ['"1"', ''], ['', first], ['', '']]) {
+      Object.assign(seen, { version, time });
+      assert.deepEqual([...(await copied.read('v')).data], [5, 6], `${version} of ${time}`);
+    }
+    for (const [version, time] of [['"2"', second], ['"2"', ''], ['', second]]) {
+      Object.assign(seen, { version, time });
+      await rejects(copied.read('v'), 'missing', /long\.safetensors has been changed since/);
+    }
     const { url: plain } = await serve(t, { 'a.safetensors': Buffer.from(parts['a.safetensors']) }, { ranges: false });
     await rejects(openSafetensors(`${plain}a.safetensors`), 'unsupported', /range/);
   });

@@ -23,7 +23,7 @@ test('jobs are timed on the device, a library that cannot be loaded says why, an
   await page.click('#run');
   await page.waitForFunction(() => document.getElementById('state').textContent === 'Done.', null, { timeout: 60_000, polling: 100 });
   const kinds = await page.locator('#table [data-kind]').evaluateAll((rows) => rows.map(({ dataset }) => dataset.kind));
-  assert.deepEqual(kinds, ['best', 'failed', 'best', 'failed']);
+  assert.deepEqual(kinds, ['best', 'failed', 'best', 'failed', 'best', 'failed']);
   assert.match(await page.locator('#table').textContent(), /matmul 64rlx[\d.]+ GFLOP\/s[\d.]+ ms/);
   await page.context().grantPermissions(['clipboard-read', 'clipboard-write']);
   await page.click('#copy');
@@ -33,4 +33,17 @@ test('jobs are timed on the device, a library that cannot be loaded says why, an
   await page.screenshot({ path: `${shots}benchmark-phone.png`, fullPage: true });
   assert.deepEqual(await axe(page), []);
   assert.deepEqual(page.problems.filter((text) => !/bench\/none\.js/.test(text)), []);
+});
+
+test('every library of the list gives a figure of each job that it has', async (t) => {
+  const page = await openDemo(t, server, { path: '/benchmark.html?jobs=tiny' });
+  const titles = ['rlx', 'jax-js', 'TensorFlow.js', 'onnxruntime-web', 'transformers.js'], [own, jax, tfjs, ort, transformers] = titles;
+  assert.deepEqual(await page.locator('#peers label').evaluateAll((all) => all.map((one) => [one.innerText.trim().split(/\s/)[0], one.firstChild.checked])), titles.map((title) => [title, true]), 'make demo-assets bundles them');
+  await page.click('#run');
+  await page.waitForFunction(() => document.getElementById('state').textContent === 'Done.', null, { timeout: 240_000, polling: 100 });
+  const jobs = await page.locator('#table tbody').evaluateAll((bodies) => bodies.map((body) => [...body.querySelectorAll('[data-kind]')].map((row) => ({ title: row.firstChild.textContent, kind: row.dataset.kind, text: row.innerText.replaceAll(/\s+/g, ' ') }))));
+  t.diagnostic(jobs.flat().map(({ text }) => text).join('; '));
+  const measured = jobs.map((rows) => rows.filter(({ kind }) => kind !== 'failed').map(({ title }) => title));
+  assert.deepEqual(measured, [[own, jax, tfjs, ort], [own, jax, tfjs], [own, tfjs, ort, transformers]], jobs.flat().map(({ text }) => text).join('; '));
+  assert.deepEqual(page.problems, []);
 });

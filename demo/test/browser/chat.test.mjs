@@ -1,38 +1,18 @@
 // The page of language models, end to end, in Chromium.
 
 import assert from 'node:assert/strict';
-import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { copyFileSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { decodeSafetensors } from '../../../js/dist/safetensors.js';
 import { axe } from '../../../js/test/rig/chromium.mjs';
-import { f32, packQ8, u32, writeGGUF } from '../../../js/test/gguf.mjs';
+import { writeGGUF } from '../../../js/test/gguf.mjs';
 import { figure, openDemo, serveDemo, shots } from './page.mjs';
+import { randomModel } from './random-model.mjs';
 import { longestTask } from './tasks.mjs';
 
 let server, folder, file;
-
-/** A model of one layer with random weights, whose template is of a conversation: its tokens are the printable characters of ASCII. */
-function randomModel() {
-  let state = 1;
-  const random = () => (state = Math.imul(state, 1103515245) + 12345 >>> 0) / 2 ** 32 - 0.5;
-  const matrix = (rows, columns) => ({ shape: [rows, columns], type: 'q8_0', data: packQ8(Float32Array.from({ length: rows * columns }, random)) });
-  const ones = (n) => ({ shape: [n], type: 'f32', data: new Uint8Array(new Float32Array(n).fill(1).buffer) });
-  const characters = Array.from({ length: 94 }, (_, i) => String.fromCharCode(33 + i)), tokens = [...characters, 'Ġ', 'Ċ', '<|end|>', '<|turn|>'], width = 32;
-  return writeGGUF({
-    'general.architecture': 'llama', 'general.name': 'Random',
-    'llama.block_count': u32(1), 'llama.context_length': u32(512), 'llama.embedding_length': u32(width), 'llama.feed_forward_length': u32(64),
-    'llama.attention.head_count': u32(2), 'llama.attention.head_count_kv': u32(1), 'llama.attention.layer_norm_rms_epsilon': f32(1e-5),
-    'tokenizer.ggml.model': 'gpt2', 'tokenizer.ggml.pre': 'gpt-2', 'tokenizer.ggml.tokens': tokens,
-    'tokenizer.ggml.token_type': tokens.map((token) => token.startsWith('<|') ? 3 : 1), 'tokenizer.ggml.eos_token_id': u32(96),
-    'tokenizer.chat_template': '{% for m in messages %}<|turn|>{{ m.role }}\n{{ m.content }}<|end|>{% endfor %}{% if add_generation_prompt %}<|turn|>assistant\n{% endif %}',
-  }, {
-    'token_embd.weight': matrix(tokens.length, width), 'output_norm.weight': ones(width), 'blk.0.attn_norm.weight': ones(width), 'blk.0.ffn_norm.weight': ones(width),
-    'blk.0.attn_q.weight': matrix(32, width), 'blk.0.attn_k.weight': matrix(16, width), 'blk.0.attn_v.weight': matrix(16, width), 'blk.0.attn_output.weight': matrix(width, 32),
-    'blk.0.ffn_gate.weight': matrix(64, width), 'blk.0.ffn_up.weight': matrix(64, width), 'blk.0.ffn_down.weight': matrix(width, 64),
-  });
-}
 
 before(async () => {
   server = await serveDemo();
@@ -110,6 +90,7 @@ test('writes by itself, opens a model from a file, talks, keeps it, tunes it and
   await until(page, () => document.getElementById('tune').textContent === 'Tune' && document.getElementById('before').textContent && !document.getElementById('compare-go').disabled);
   assert.ok(Number(/loss (\d\.\d+)/.exec(await textOf(page, 'tune-state'))[1]) < 4, await textOf(page, 'tune-state'));
   assert.notEqual(await textOf(page, 'before'), await textOf(page, 'after'));
+  assert.ok(await page.isDisabled('#answers') && await page.isVisible('#answers-note'), 'several answers would take a model without the adapter');
   const downloads = [];
   page.on('download', (one) => downloads.push(one));
   await page.click('#save-adapter');
@@ -139,6 +120,150 @@ test('writes by itself, opens a model from a file, talks, keeps it, tunes it and
   await page.click('#kept button:last-child');
   await until(page, () => document.getElementById('kept-part').hidden);
   assert.deepEqual(page.problems.filter((text) => !text.endsWith('lost on purpose')), []);
+});
+
+/** Opens the model of the file, in a page with the tiny one. */
+async function openRandom(page) {
+  await until(page, () => document.getElementById('log').textContent.length > 60);
+  await page.setInputFiles('#file', file);
+  await until(page, () => !document.getElementById('offer').hidden);
+  await page.click('#load');
+  await until(page, () => document.getElementById('model-name').textContent === 'Random' && !document.getElementById('send').disabled);
+}
+
+/** Chooses how many answers come at once, and waits until the model is open again, which takes another amount of memory. */
+async function choose(page, answers) {
+  const memory = await textOf(page, 'memory');
+  await page.selectOption('#answers', answers);
+  await until(page, (before) => document.getElementById('memory').textContent !== before && !document.getElementById('send').disabled, memory);
+}
+
+test('opens a folder of safetensors', async (t) => {
+  const from = new URL('../../../native/lm/testdata/llama/', import.meta.url), made = join(folder, 'Scribbler'), tokens = Array.from({ length: 64 }, (_, i) => String.fromCharCode(40 + i));
+  mkdirSync(made);
+  for (const name of ['config.json', 'model.safetensors']) copyFileSync(new URL(name, from), join(made, name));
+  const bytes = { type: 'ByteLevel', add_prefix_space: false, use_regex: true };
+  writeFileSync(join(made, 'tokenizer.json'), JSON.stringify({ added_tokens: [], pre_tokenizer: bytes, decoder: bytes, model: { type: 'BPE', vocab: Object.fromEntries(tokens.map((token, i) => [token, i])), merges: [] } }));
+  const page = await openDemo(t, server, { path: '/chat.html' });
+  await until(page, () => document.getElementById('log').textContent.length > 60);
+  await page.setInputFiles('#folder', made);
+  await until(page, () => !document.getElementById('offer').hidden);
+  assert.equal(await textOf(page, 'offer-name'), 'Scribbler');
+  await page.click('#load');
+  await until(page, () => document.getElementById('model-name').textContent === 'Scribbler' && !document.getElementById('send').disabled);
+  await page.fill('#message', 'ABC');
+  await page.click('#send');
+  await silent(page);
+  assert.match(await textOf(page, 'log'), /^ABC.{10}/);
+  assert.deepEqual(page.problems, []);
+});
+
+test('a model that is loaded while another is being loaded takes its place', async (t) => {
+  const page = await openDemo(t, server, { path: '/chat.html' });
+  await page.setInputFiles('#file', file);
+  await until(page, () => !document.getElementById('offer').hidden && !document.getElementById('send').disabled);
+  await page.evaluate(() => {
+    const answers = document.getElementById('answers'), { arrayBuffer } = Blob.prototype;
+    let slow = true;
+    Blob.prototype.arrayBuffer = async function (...args) {
+      if (slow) await new Promise((resolve) => { setTimeout(resolve, 3000); });
+      return arrayBuffer.apply(this, args);
+    };
+    answers.value = '2';
+    answers.dispatchEvent(new Event('change'));
+    setTimeout(() => {
+      slow = false;
+      document.getElementById('load').click();
+    }, 500);
+  });
+  await until(page, () => document.getElementById('model-name').textContent === 'Random' && !document.getElementById('send').disabled);
+  await page.waitForTimeout(3000); // until what was slow would end
+  assert.match(await textOf(page, 'model-about'), /^llama, 1 layer/);
+  assert.ok(!await page.isVisible('#notice') && !await page.isVisible('#loading'));
+  await page.fill('#message', 'Hello');
+  await page.press('#message', 'Enter');
+  await silent(page);
+  assert.equal(await page.locator('#log .written').count(), 2);
+  assert.deepEqual(page.problems, []);
+});
+
+test('answers as JSON that fits a schema of the visitor', async (t) => {
+  const page = await openDemo(t, server, { path: '/chat.html' }), fetched = [];
+  page.on('request', (one) => fetched.push(new URL(one.url()).pathname));
+  assert.ok(!await page.isVisible('#as-json'), 'the tiny model answers nothing');
+  await openRandom(page);
+  assert.ok(!fetched.some((path) => path.includes('grammar')), 'its code comes with the first answer');
+  await page.check('#as-json');
+  assert.deepEqual(await axe(page), []);
+  const schema = { type: 'object', properties: { sum: { type: 'integer' }, mood: { enum: ['sunny', 'rainy'] } }, required: ['sum', 'mood'] };
+  for (const temperature of ['0', '1.5']) {
+    await page.fill('#temperature', temperature);
+    await page.fill('#schema', JSON.stringify(schema));
+    await page.fill('#message', 'How is it?');
+    await page.click('#send');
+    await silent(page);
+    const [asked, answer] = [await page.locator('#log .user').last().textContent(), JSON.parse(await page.locator('#log .mono').last().textContent())];
+    assert.equal(asked, 'How is it?', 'the schema is not shown as the visitor’s');
+    assert.ok(Number.isInteger(answer.sum) && schema.properties.mood.enum.includes(answer.mood), JSON.stringify(answer));
+  }
+  assert.ok(fetched.some((path) => path.endsWith('/grammar.js')));
+  for (const [wrong, message] of [['{"type": "object"', /JSON schema is malformed/], ['{"pattern": "a"}', /pattern/]]) {
+    await page.fill('#schema', wrong);
+    await page.fill('#message', 'How is it?');
+    await page.click('#send');
+    await until(page, () => !document.getElementById('notice').hidden);
+    assert.match(await textOf(page, 'notice-text'), message);
+    assert.equal(await page.inputValue('#message'), 'How is it?', 'it need not be written again');
+    await page.click('#close-notice');
+  }
+  assert.equal(await page.locator('#log .user').count(), 2, 'what was not sent is not in the conversation');
+  await page.uncheck('#as-json');
+  assert.ok(!await page.isVisible('#schema'));
+  assert.deepEqual(page.problems, []);
+});
+
+test('writes several answers at once, of which the visitor goes on with one', async (t) => {
+  const page = await openDemo(t, server, { path: '/chat.html' });
+  await until(page, () => document.getElementById('log').textContent.length > 60);
+  await choose(page, '2');
+  await page.click('#send');
+  await silent(page);
+  const sheets = await page.locator('#log .sheet-text .written').allTextContents();
+  assert.equal(sheets.length, 2);
+  for (const sheet of sheets) assert.match(sheet, /^ROMEO:\n.{20}/s);
+  assert.notEqual(sheets[0], sheets[1]);
+  assert.equal(await page.locator('#log button').count(), 0, 'a text is no conversation');
+
+  await openRandom(page);
+  assert.equal(await page.inputValue('#answers'), '2', 'as the visitor chose');
+  let first, second;
+  do { // an answer may end with its first token
+    await page.click('#clear');
+    await page.fill('#message', 'Hello');
+    await page.press('#message', 'Enter');
+    await until(page, () => {
+      const all = [...document.querySelectorAll('#log .written')];
+      return all.length === 2 && (document.getElementById('send').textContent === 'Send' || all.every(({ textContent }) => textContent.length > 5));
+    });
+    await page.click('#send'); // which stops them, so that the context has room for more
+    await silent(page);
+    [first, second] = await page.locator('#log .written').allTextContents();
+  } while (first.length < 6 || second.length < 6);
+  assert.notEqual(first, second);
+  assert.deepEqual(await axe(page), []);
+  await page.screenshot({ path: `${shots}chat-several.png`, fullPage: true });
+  await page.getByRole('button', { name: 'Go on with answer 2' }).press('Enter');
+  assert.equal(await page.evaluate(() => document.activeElement.id), 'message');
+  assert.deepEqual(await page.locator('#log .written').allTextContents(), [second]);
+  await choose(page, '1');
+  assert.deepEqual(await page.locator('#log .written').allTextContents(), [second], 'the conversation is kept');
+  await until(page, () => document.activeElement.id === 'answers'); // for the keyboard
+  await page.fill('#message', 'And?');
+  await page.press('#message', 'Enter');
+  await silent(page);
+  assert.ok(parseInt(await textOf(page, 'used')) >= 'Hello'.length + second.length + 'And?'.length, 'its prompt has all turns, of which a character is a token');
+  assert.equal(await page.locator('#log .written').count(), 2);
+  assert.deepEqual(page.problems, []);
 });
 
 test('says what is wrong with a file, on a phone, in the dark', async (t) => {

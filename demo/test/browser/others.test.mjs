@@ -6,6 +6,7 @@ import { test } from 'node:test';
 import { missing, visit } from '../../../js/test/rig/browsers.mjs';
 import { strictCSP } from '../../../js/test/rig/serve.mjs';
 import { demoMounts } from '../../../js/serve.mjs';
+import { randomModel } from './random-model.mjs';
 
 const { '/': demo, '/rlx': dist } = demoMounts;
 
@@ -93,6 +94,47 @@ for (const name of ['firefox', 'webkit']) {
     const csp = strictCSP.replace("frame-ancestors 'none'", "frame-ancestors 'self'; frame-src 'self'").replace("script-src 'self'", "script-src 'self' blob:");
     const { value, problems } = await visit(t, name, { module: playground, mounts: { '/demo': demo, '/demo/rlx': dist, '/rlx': dist }, csp, seconds: 240 });
     assert.deepEqual(value, { problem: "Line 1: Type 'string' is not assignable to type 'number'.", log: '1\n', failure: 'Line 5: Typed.' });
+    assert.deepEqual(problems, []);
+  });
+}
+
+/** A module that opens a model of a file in the page of chat, and gets two answers at once, as JSON. */
+const chat = `
+export default async () => {
+  const frame = document.body.appendChild(Object.assign(document.createElement('iframe'), { src: '/demo/chat.html', width: 1200, height: 800 }));
+  const find = (id) => frame.contentDocument.getElementById(id), text = (id) => find(id).textContent;
+  const until = async (done) => { while (!done()) await new Promise((resolve) => setTimeout(resolve, 100)); };
+  const changed = (id) => find(id).dispatchEvent(new frame.contentWindow.Event('change'));
+  await until(() => frame.contentDocument?.documentElement?.dataset.ready && text('log').length > 60);
+  const transfer = new frame.contentWindow.DataTransfer();
+  transfer.items.add(new frame.contentWindow.File([await (await fetch('/random.gguf')).arrayBuffer()], 'random.gguf'));
+  find('file').files = transfer.files;
+  changed('file');
+  await until(() => !find('offer').hidden);
+  find('load').click();
+  await until(() => text('model-name') === 'Random' && !find('send').disabled);
+  const memory = text('memory');
+  find('answers').value = '2';
+  changed('answers');
+  await until(() => text('memory') !== memory && !find('send').disabled);
+  find('as-json').click();
+  find('schema').value = '{ "enum": ["sunny", "rainy"] }';
+  find('message').value = 'How is it?';
+  find('send').click();
+  await until(() => find('log').querySelectorAll('.written').length === 2 && text('send') === 'Send');
+  const answers = [...find('log').querySelectorAll('.written')].map(({ textContent }) => JSON.parse(textContent));
+  return { answers, notice: find('notice').hidden ? '' : text('notice-text') };
+};
+`;
+
+for (const name of ['firefox', 'webkit']) {
+  test(`${name} opens a model in the page of chat, which answers as JSON, twice at once`, { skip: missing(name) }, async (t) => {
+    const csp = strictCSP.replace("frame-ancestors 'none'", "frame-ancestors 'self'; frame-src 'self'");
+    const mounts = { '/demo': demo, '/demo/rlx': dist, '/rlx': dist, '/random.gguf': { body: Buffer.from(randomModel()), type: 'application/octet-stream' } };
+    const { value, problems } = await visit(t, name, { module: chat, mounts, csp, seconds: 240 });
+    assert.equal(value.notice, '');
+    assert.equal(value.answers.length, 2);
+    for (const answer of value.answers) assert.ok(['sunny', 'rainy'].includes(answer), answer);
     assert.deepEqual(problems, []);
   });
 }

@@ -76,7 +76,7 @@ export async function runContest({ peers, jobs, open, rounds = 7, shown = async 
         fail(entry.peer, error);
       }
     }
-    const usual = median(running.map(({ loss }) => loss ?? 0));
+    const usual = median(running.flatMap(({ loss }) => loss ?? [])); // of those that have one
     for (const { peer, one, times, loss } of running) {
       await attempt(() => one.end());
       const ms = median(times), differs = loss !== undefined && !(Math.abs(loss - usual) <= 0.01 * Math.abs(usual));

@@ -3,7 +3,7 @@
 //   node js/bench/h200/upload.mjs
 //
 // A GPU of this machine is used where one is packed for ($CHROMIUM, $RLX_DAWN_BACKEND), else one in software.
-// Prints, for the batches of the benchmark's jobs in f32 and in u8, the milliseconds of a step that writes one and
+// Prints, for the batches of the benchmark's jobs in f32, f16 and u8, the milliseconds of a step that writes one and
 // submits a kernel which reads little of it: by queue.writeBuffer, by a ring of buffers that stay mapped while they
 // are filled, by buffers mapped at creation, and of several batches in one submission. The best of four runs counts.
 
@@ -89,7 +89,7 @@ async function measure({ sizes, ms }) {
   return { device: adapter.info.description || `${adapter.info.vendor} ${adapter.info.architecture}`, rows };
 }
 
-const sizes = [['128 rows, f32', 128 * 784 * 4], ['4,096 rows, u8', 4096 * 784], ['4,096 rows, f32', 4096 * 784 * 4]];
+const sizes = [['128 rows, f32', 128 * 784 * 4], ['4,096 rows, u8', 4096 * 784], ['4,096 rows, f16', 4096 * 784 * 2], ['4,096 rows, f32', 4096 * 784 * 4]];
 const given = { sizes, ms: 400 };
 
 function print({ device, rows }) {

@@ -47,6 +47,16 @@ const operations = (b) => ({
   },
 });
 
+/** The loss of layers with a relu between. */
+function perceptron(b, x, labels, layers) {
+  let h = x;
+  for (let i = 1; i < layers.length; i++) {
+    h = h.linear(b.param(`w${i - 1}`, 'f32', [layers[i - 1], layers[i]]), b.param(`b${i - 1}`, 'f32', [layers[i]]));
+    if (i + 1 < layers.length) h = h.relu();
+  }
+  return h.crossEntropyMean(labels);
+}
+
 /** Opens rlx: `rlx` is the module of the package. A step runs in the thread that calls it. */
 export async function open({ rlx, wasm }) {
   await rlx.init({ worker: false, compileWorker: false, cache: false, ...wasm && { wasm } });
@@ -77,11 +87,11 @@ export async function open({ rlx, wasm }) {
   }
 
   /** A job that trains: `build` gives the loss from the inputs, parameters are written in the order of their names. */
-  async function training(inputs, build, values, batches, { rate, fresh = true, optimizer = { kind: 'adam' } }) {
+  async function training(inputs, build, values, batches, { rate, fresh = true, optimizer = { kind: 'adam' }, bound }) {
     const model = rlx.graph('step', (b) => b.output('loss', build(b, ...Object.entries(inputs).map(([name, [dtype, dims]]) => b.input(name, dtype, dims)))));
     const program = await compiled({ step: model.step({ optimizer, schedule: { kind: 'constant', rate } }) });
     for (const [name, data] of Object.entries(values)) await program.write(name, data);
-    if (!fresh) await program.bind('step', batches[0]);
+    if (bound ?? !fresh) await program.bind('step', bound ?? batches[0]);
     const loss = async () => (await program.read('loss'))[0];
     return { step: (i) => program.run('step', fresh ? batches[i % batches.length] : {}), sync: loss, loss, dispose: () => program.close() };
   }
@@ -127,18 +137,25 @@ export async function open({ rlx, wasm }) {
     matvec: ({ n }) => resident([n, 1], { a: [[n, n], randoms(n * n, 1)], x: [[n, 1], randoms(n, 2)] }, (a, x) => a.matmul(x)),
     softmax: ({ rows, cols }) => resident([rows, cols], { a: [[rows, cols], randoms(rows * cols, 1)] }, (a) => a.softmax()),
 
-    bytes(options) { return this.mlp({ ...options, dtype: 'u8' }); },
+    bytes(options) { return this.mlp({ ...options, dtype: 'u8', narrow: bytesOf }); },
 
-    mlp({ layers, batch, dtype = 'f32', ...options }) {
-      const parameters = initialParameters(layers), batches = makeBatches({ layers, batch }).map(({ x, labels }) => ({ x: dtype === 'u8' ? bytesOf(x) : x, labels }));
-      return training({ x: [dtype, [batch, layers[0]]], labels: ['i32', [batch]] }, (b, x, labels) => {
-        let h = x.convert('f32');
-        for (let i = 1; i < layers.length; i++) {
-          h = h.linear(b.param(`w${i - 1}`, 'f32', [layers[i - 1], layers[i]]), b.param(`b${i - 1}`, 'f32', [layers[i]]));
-          if (i + 1 < layers.length) h = h.relu();
-        }
-        return h.crossEntropyMean(labels);
-      }, named(parameters), batches, options);
+    halves(options) { return this.mlp({ ...options, dtype: 'f16', narrow: (x) => new Float16Array(x) }); },
+
+    mlp({ layers, batch, dtype = 'f32', narrow = (x) => x, ...options }) {
+      const batches = makeBatches({ layers, batch }).map(({ x, labels }) => ({ x: narrow(x), labels }));
+      return training({ x: [dtype, [batch, layers[0]]], labels: ['i32', [batch]] }, (b, x, labels) => perceptron(b, x.convert('f32'), labels, layers), named(initialParameters(layers)), batches, options);
+    },
+
+    chosen({ layers, batch, ...options }) {
+      const [width] = layers, batches = makeBatches({ layers, batch }), rows = batches.length * batch, all = new Float32Array(rows * width), labels = new Int32Array(rows);
+      batches.forEach((one, i) => {
+        all.set(one.x, i * batch * width);
+        labels.set(one.labels, i * batch);
+      });
+      // As an order that is shuffled has them: 7919 has no divisor in common with the number of rows.
+      const chosen = batches.map((_, i) => ({ rows: Int32Array.from({ length: batch }, (_, j) => (i * batch + j) * 7919 % rows) }));
+      return training({ all: ['f32', [rows, width]], labels: ['i32', [rows]], rows: ['i32', [batch]] }, (b, all, labels, rows) => perceptron(b, all.take(rows), labels.take(rows), layers),
+        named(initialParameters(layers)), chosen, { ...options, bound: { all, labels } });
     },
 
     cnn({ batch, ...options }) {

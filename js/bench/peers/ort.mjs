@@ -40,10 +40,10 @@ export async function repeated(session, inputs) {
   };
 }
 
-/** A job of one op. */
+/** A job of one op, whose result is no loss. */
 async function single(op, inputs, shape) {
   const m = new Model(), values = Object.entries(inputs).map(([name, [dims]]) => ({ name, shape: dims }));
-  return repeated(await sessionOf(m.file(values, m.node(op, values, shape))), inputs);
+  return { ...await repeated(await sessionOf(m.file(values, m.node(op, values, shape))), inputs), loss: undefined };
 }
 
 /** A network's forward pass. */

@@ -86,43 +86,34 @@ function ofBlob(blob: Blob): Source {
 }
 
 async function openAddress(url: string): Promise<Source> {
-  const first = await range(url, 0, 1);
-  const { size, version } = first;
+  const { size, marks } = await range(url, 0, 1);
   return closable(url, size, joining(async (begin, end, signal) => {
     if (begin === end) return new Uint8Array(0);
     const got = await range(url, begin, end, signal);
-    if (got.size !== size || got.version !== version) throw new RlxError('missing', `${url} has been changed since it was opened`, { name: url });
+    // Copies of one file may have other ETags, or times: it is another one if all marks that both answers have differ.
+    const both = marks.filter((mark, i) => mark && got.marks[i]);
+    if (got.size !== size || both[0] && !both.some((mark) => got.marks.includes(mark))) throw new RlxError('missing', `${url} has been changed since it was opened`, { name: url });
     return got.bytes;
   }));
 }
 
-/** Fetches the bytes from one position to another, and the size of the file and what its version is called, if the server names that. */
-async function range(url: string, begin: number, end: number, signal?: AbortSignal): Promise<{ bytes: Uint8Array<ArrayBuffer>; size: number; version: string | null }> {
+/**
+ * Fetches the bytes from one position to another, and the size of the file and the marks of its version, null where the
+ * server gives none.
+ */
+async function range(url: string, begin: number, end: number, signal?: AbortSignal): Promise<{ bytes: Uint8Array<ArrayBuffer>; size: number; marks: (string | null)[] }> {
   const refuse = (kind: 'missing' | 'unsupported', reason: string, cause?: unknown) => new RlxError(kind, `${url} cannot be loaded: ${reason}`, { name: url, cause });
-  let response: Response;
-  try {
-    response = await fetch(url, { headers: { range: `bytes=${begin}-${end - 1}` }, ...signal && { signal } });
-  } catch (cause) {
-    throw refuse('missing', (cause as Error).message, cause);
-  }
-  if (response.status !== 206) {
+  const failed = (cause: unknown): never => { throw refuse('missing', (cause as Error).message, cause); };
+  const response = await fetch(url, { headers: { range: `bytes=${begin}-${end - 1}` }, ...signal && { signal } }).catch(failed);
+  const sends = response.status === 206, found = /^bytes (\d+)-\d+\/(\d+)$/.exec(response.headers.get('content-range') ?? '');
+  if (!sends || !found) {
     void response.body?.cancel().catch(() => {}); // which may be the whole file
-    if (response.ok) throw refuse('unsupported', 'the server ignores the range asked for. Load the file as a Blob, and open that');
-    throw refuse('missing', `${response.status} ${response.statusText}`, { status: response.status });
+    if (!response.ok) throw refuse('missing', `${response.status} ${response.statusText}`, { status: response.status });
+    throw refuse('unsupported', `the server ${sends ? 'sends or exposes no header content-range' : 'ignores the range asked for'}. Load the file as a Blob, and open that`);
   }
-  const found = /^bytes (\d+)-(\d+)\/(\d+)$/.exec(response.headers.get('content-range') ?? '');
-  if (!found) {
-    void response.body?.cancel().catch(() => {});
-    throw refuse('unsupported', 'the server does not send the header content-range, or, of another origin, does not expose it. Load the file as a Blob, and open that');
-  }
-  const size = Number(found[3]);
-  if (Number(found[1]) !== begin) throw refuse('unsupported', `the server sends the bytes from ${found[1]} on, not from ${begin}`);
-  let bytes: Uint8Array<ArrayBuffer>;
-  try {
-    bytes = new Uint8Array(await response.arrayBuffer());
-  } catch (cause) {
-    throw refuse('missing', (cause as Error).message, cause);
-  }
+  const [from, size] = found.slice(1).map(Number) as [number, number];
+  if (from !== begin) throw refuse('unsupported', `the server sends bytes from ${from} on, not from ${begin}`);
+  const bytes = new Uint8Array(await response.arrayBuffer().catch(failed));
   if (bytes.length !== Math.min(end, size) - begin) throw refuse('missing', `${bytes.length} bytes came, not ${end - begin}`);
-  return { bytes, size, version: response.headers.get('etag') ?? response.headers.get('last-modified') };
+  return { bytes, size, marks: ['etag', 'last-modified'].map((name) => response.headers.get(name)) };
 }

@@ -205,6 +205,22 @@ func TestEngine(t *testing.T) {
 		}
 	})
 
+	// As after a whole value of JSON by a tokenizer without a token for the end.
+	t.Run("masks without a token", func(t *testing.T) {
+		three := func(result []int32, allowed []uint32) {
+			for i := range allowed {
+				if len(result) < 3 {
+					allowed[i] = 1<<32 - 1
+				}
+			}
+		}
+		stop := text(greedy[2:3]) + "\x00" // which may begin with the last token
+		got := whole(t, e, generate.Request{Tokens: prompt, MaxTokens: 8, Allow: three, IgnoreEnd: true, Stop: []string{stop}})[0]
+		if !slices.Equal(got.Tokens, greedy[:3]) || got.Finish != generate.FinishStop || got.Text != text(greedy[:3]) {
+			t.Errorf("%+v, want %v", got, greedy[:3])
+		}
+	})
+
 	t.Run("texts", func(t *testing.T) {
 		got := whole(t, e, generate.Request{Prompt: text(prompt), MaxTokens: 6, IgnoreEnd: true})[0]
 		if got.Text != text(greedy[:6]) {

@@ -35,8 +35,9 @@ type Request struct {
 	// Alternatives is the number of Token.Alternatives, at most Options.Alternatives.
 	Alternatives int
 	// Allow, if not nil, sets the bits of the tokens that may follow the result so far: bit i%32 of
-	// word i/32 for token i. All bits are clear before the call. A grammar can be enforced in this
-	// way. The engine's loop calls it, so it should be fast; the slot waits for each token.
+	// word i/32 for token i. All bits are clear before the call. The result ends where none is set after
+	// its first token. A grammar can be enforced in this way. The engine's loop calls it, so it should be
+	// fast; the slot waits for each token.
 	Allow func(result []int32, allowed []uint32)
 }
 
@@ -184,8 +185,9 @@ type request struct {
 	order   int       // of its admission
 	turn    int       // how often it was admitted
 	result  []int32
-	issued  int // tokens of the result whose runs have started
-	flying  int // started runs whose results have not been read
+	allowed []uint32 // the tokens that Allow has follow the result
+	issued  int      // tokens of the result whose runs have started
+	flying  int      // started runs whose results have not been read
 	ended   bool
 	stats   Stats
 	since   time.Time // start of the phase
@@ -198,6 +200,9 @@ func (e *Engine) submit(ctx context.Context, q Request) (*request, error) {
 		return nil, err
 	}
 	r.stats.PromptTokens, r.fill = len(r.prompt), r.prompt
+	if r.Allow != nil {
+		r.allowed = make([]uint32, e.words)
+	}
 	r.out = make(chan event, r.limit+1)
 	r.ctx, r.leaves = context.WithCancel(ctx)
 	e.mu.Lock()
@@ -281,20 +286,26 @@ func (r *request) push(id int32, probability float64, alternatives []Alternative
 	}
 	t := Token{Index: len(r.result), ID: id, LogProbability: probability, Alternatives: alternatives}
 	r.result = append(r.result, id)
+	var found bool
 	switch {
 	case slices.Contains(r.end, id):
 		t.Finish, t.ended = FinishStop, true
 	case r.text != nil:
-		var found bool
 		if t.Text, found = r.stopper.add(r.text.Next(id)); found {
 			t.Finish = FinishStop
 		}
 	}
-	if t.Finish == "" && len(r.result) == r.limit {
+	switch {
+	case t.Finish != "":
+	case len(r.result) == r.limit:
 		t.Finish = FinishLength
+	case !r.mayFollow():
+		t.Finish = FinishStop
 	}
 	if t.Finish != "" {
-		r.finishText(&t)
+		if !found {
+			r.finishText(&t)
+		}
 		r.stats.Decode, r.stats.ResultTokens = now.Sub(r.since), len(r.result)
 		stats := r.stats
 		t.Stats, r.ended = &stats, true
@@ -303,9 +314,9 @@ func (r *request) push(id int32, probability float64, alternatives []Alternative
 	return r.ended
 }
 
-// finishText adds the withheld text to the last token, unless a stop string was found.
+// finishText adds the withheld text to the last token, which no stop string ended.
 func (r *request) finishText(t *Token) {
-	if r.text == nil || t.Finish == FinishStop && !t.ended {
+	if r.text == nil {
 		return
 	}
 	text, found := r.stopper.add(r.text.Rest())
@@ -335,6 +346,16 @@ func (r *request) number(index int) float64 {
 		r.numbers = append(r.numbers, r.random.Float64())
 	}
 	return r.numbers[index]
+}
+
+// mayFollow finds the tokens that Allow has follow the result, and reports whether there are any.
+func (r *request) mayFollow() bool {
+	if r.Allow == nil {
+		return true
+	}
+	clear(r.allowed)
+	r.Allow(r.result, r.allowed)
+	return slices.ContainsFunc(r.allowed, func(w uint32) bool { return w != 0 })
 }
 
 // penalises reports whether a penalty applies to tokens of the prompt.

@@ -326,7 +326,10 @@ func (l *scheduler) sampling(of []*request, draws bool) rlx.Inputs {
 		var options lm.Sampling
 		random, row := 0., allowed[i*words:][:words]
 		if r != nil && r.Allow != nil && draws {
-			r.Allow(r.result, row)
+			if len(r.result) == 0 {
+				r.mayFollow()
+			}
+			copy(row, r.allowed)
 		} else {
 			for w := range row {
 				row[w] = 1<<32 - 1

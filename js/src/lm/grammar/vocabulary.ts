@@ -5,8 +5,8 @@ import type { Tokenizer } from '../tokenizer/tokenizer.js';
 import { Machine, type Rule, type State } from './machine.js';
 import { jsonGrammar, readSchema, type Schema, SchemaCompiler } from './schema.js';
 
-/** A text as characters of one byte each, of its UTF-8. */
-const bytesOf = (text: string): string => Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join('');
+/** A text as characters of one byte each, of its UTF-8. Most are of ASCII, and take no time. */
+const bytesOf = (text: string): string => /^[\0-\x7f]*$/.test(text) ? text : Array.from(new TextEncoder().encode(text), (byte) => String.fromCharCode(byte)).join('');
 
 /** Stands for a part of a character, which a token is or ends in: a byte that only a string may contain. */
 const partOfCharacter = '\x80';

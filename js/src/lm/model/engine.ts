@@ -29,8 +29,8 @@ export interface Job {
   readonly signal: AbortSignal | undefined;
   /** The tokens that follow depend on those before them: one by one. */
   readonly masked: boolean;
-  /** What is added to the logits after a result; undefined for nothing. */
-  bias(result: readonly number[]): Float32Array | undefined;
+  /** What is added to the logits of the next token; undefined for nothing. */
+  bias(): Float32Array | undefined;
   /** The next random number. */
   random(): number;
   /** Is called when the request gets a slot, with the number of tokens of the prompt that are there. */
@@ -289,7 +289,7 @@ export class Engine {
 
   /** Sets what is added to the logits of a slot. */
   async #setBias(slot: Slot): Promise<void> {
-    const { job, result } = slot.ticket!, bias = job.bias(result);
+    const bias = slot.ticket!.job.bias();
     if (!bias && !slot.biased) return;
     await this.#program.run('bias', { row: Int32Array.of(slot.number), bias: bias ?? new Float32Array(this.#shape.vocabulary) });
     slot.biased = !!bias;

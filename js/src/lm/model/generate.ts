@@ -28,8 +28,8 @@ export interface GenerateOptions extends Sampling {
   /** The tokens among which it chooses. All if not given. */
   allowed?: ArrayLike<number>;
   /**
-   * Sets the tokens that may follow the result so far: that of a `Grammar` of `/grammar`, for one. Each token then begins when the one
-   * before it is read.
+   * Sets the tokens that may follow the result so far, which ends where it sets none: that of a `Grammar` of `/grammar`, for
+   * one. Each token then begins when the one before it is read.
    */
   allow?: Allow;
   /** Ends the result. The iteration then throws an error of kind `abort`. */
@@ -135,6 +135,8 @@ class Request implements Generation {
   readonly #limit: number;
   readonly #random: () => number;
   readonly #bias: Float32Array | undefined;
+  /** The bits of the tokens that may follow the result. */
+  #allowed!: Uint32Array;
   #begun = false;
   /** The positions whose runs have started. */
   #past = 0;
@@ -180,7 +182,7 @@ class Request implements Generation {
     model.cached = [];
     try {
       const take = this.#reader(), biased = !!(this.#bias ?? this.#options.allow);
-      if (biased || model.biased) await this.#writeBias(results);
+      if (biased || model.biased) await this.#writeBias();
       model.biased = biased;
       await this.#prefill(reused, flights);
       yield* this.#pieces(take, flights, results);
@@ -198,7 +200,7 @@ class Request implements Generation {
     let take: (token: number) => Taken;
     return {
       prompt: this.#prompt, limit: this.#limit, sampling: this.#options, signal, masked: !!allow, random: this.#random,
-      bias: (result) => allow || this.#bias ? this.#biasAfter(result) : undefined,
+      bias: () => allow || this.#bias ? this.#nextBias : undefined,
       begin: (reused) => {
         stats.reused = reused;
         take = this.#reader();
@@ -213,13 +215,16 @@ class Request implements Generation {
 
   /** Takes the tokens of the result as they come. Time begins here. */
   #reader(): (token: number) => Taken {
-    const stream = this.#tokenizer.stream(), stopper = new Stopper(this.#options.stop ?? []), ends = new Set(this.#tokenizer.eos), begun = performance.now();
-    let first = begun, count = 0;
+    const { eos } = this.#tokenizer, stream = this.#tokenizer.stream(), stopper = new Stopper(this.#options.stop ?? []), results: number[] = [], begun = performance.now();
+    let first = begun;
+    this.#mayFollow(results);
     return (token) => {
-      const now = performance.now();
-      if (++count === 1) first = now;
+      const now = performance.now(), count = results.push(token), ended = eos.includes(token);
+      if (count === 1) first = now;
       this.#count(count, first - begun, now - first);
-      const { text, finish } = this.#textOf(token, ends, stream, stopper, count);
+      let { text, found } = stopper.add(ended ? '' : stream.push(token));
+      const finish = ended || found ? 'stop' : count === this.#limit ? 'length' : this.#mayFollow(results) ? undefined : 'stop';
+      if (finish && !found) text += stopper.add(stream.end()).text + stopper.rest();
       return { piece: { token, text }, finish };
     };
   }
@@ -243,17 +248,22 @@ class Request implements Generation {
     if (signal?.aborted) throw new RlxError('abort', 'the generation was aborted', { cause: signal.reason });
   }
 
-  /** What is added to the logits of the token after a result so far. */
-  #biasAfter(results: readonly number[]): Float32Array {
-    const { vocabulary } = this.#model.config, { allow } = this.#options, bias = this.#bias ?? new Float32Array(vocabulary);
-    if (!allow) return bias;
-    const bits = new Uint32Array(Math.ceil(vocabulary / 32));
-    allow(results, bits);
-    return checkLeft('allow', bias.map((x, id) => bits[id >> 5]! >>> id & 1 ? x : never));
+  /** Finds the tokens that may follow a result; whether there are any. */
+  #mayFollow(results: readonly number[]): boolean {
+    const { allow } = this.#options;
+    if (!allow) return true;
+    allow(results, this.#allowed = new Uint32Array(Math.ceil(this.#model.config.vocabulary / 32)));
+    return this.#allowed.some(Boolean);
   }
 
-  async #writeBias(results: readonly number[]): Promise<void> {
-    await this.#model.program.write(biasState, { data: this.#biasAfter(results), shape: [1, this.#model.config.vocabulary] });
+  /** What is added to the logits of the next token. */
+  get #nextBias(): Float32Array {
+    const bias = this.#bias ?? new Float32Array(this.#model.config.vocabulary), bits = this.#allowed;
+    return this.#options.allow ? checkLeft('allow', bias.map((x, id) => bits[id >> 5]! >>> id & 1 ? x : never)) : bias;
+  }
+
+  async #writeBias(): Promise<void> {
+    await this.#model.program.write(biasState, { data: this.#nextBias, shape: [1, this.#model.config.vocabulary] });
   }
 
   /** Computes the prompt in chunks: the first token of the result is then under way. */
@@ -288,7 +298,7 @@ class Request implements Generation {
     for (let issued = 1; !this.finish;) {
       this.#check();
       while (flights.length < most && issued < this.#limit) {
-        if (allow) await this.#writeBias(results);
+        if (allow) await this.#writeBias();
         await this.#decode(flights);
         issued++;
       }
@@ -297,16 +307,6 @@ class Request implements Generation {
       results.push(token);
       yield this.#shown(take(token));
     }
-  }
-
-  /** What a token adds to the text, and why it is the last one. */
-  #textOf(token: number, ends: ReadonlySet<number>, stream: ReturnType<Tokenizer['stream']>, stopper: Stopper, count: number): { text: string; finish: Taken['finish'] } {
-    const ended = ends.has(token), { text, found } = ended ? { text: '', found: false } : stopper.add(stream.push(token));
-    if (found) return { text, finish: 'stop' };
-    const finish = ended ? 'stop' : count === this.#limit ? 'length' : undefined;
-    if (!finish) return { text, finish };
-    const more = stopper.add(stream.end());
-    return { text: text + more.text + (more.found ? '' : stopper.rest()), finish };
   }
 
   #count(tokens: number, prefill: number, decode: number): void {

@@ -32,21 +32,17 @@ class Metadata {
     return n;
   }
 
-  float(key: string, otherwise: number): number {
+  /** A number, or whether something holds. */
+  value<T extends number | boolean>(key: string, otherwise: T): T extends number ? number : boolean;
+  value(key: string, otherwise: unknown): unknown {
     const value = this.#of(key) ?? otherwise;
-    if (typeof value !== 'number') throw badConfig(`${this.prefix}${key} is no number`, { name: key });
+    if (typeof value !== typeof otherwise) throw badConfig(`${this.prefix}${key} is no ${typeof otherwise}`, { name: key });
     return value;
   }
 
   text(key: string): string | undefined {
     const value = this.#of(key);
     return typeof value === 'string' ? value : undefined;
-  }
-
-  flag(key: string, otherwise: boolean): boolean {
-    const value = this.#of(key) ?? otherwise;
-    if (typeof value !== 'boolean') throw badConfig(`${this.prefix}${key} is neither true nor false`, { name: key });
-    return value;
   }
 
   /** Which layers have the window: those of a list, or all but the last of each period. */
@@ -93,9 +89,9 @@ function plain(m: Metadata, architecture: string, { names: f }: Family): Config 
   return {
     architecture, width, heads, headSize, vocabulary,
     hidden: m.int('feed_forward_length', 0), layers: m.int('block_count', 0), context: m.int('context_length', 0),
-    kvHeads: m.int('attention.head_count_kv', heads), epsilon: m.float('attention.layer_norm_rms_epsilon', 1e-6),
+    kvHeads: m.int('attention.head_count_kv', heads), epsilon: m.value('attention.layer_norm_rms_epsilon', 1e-6),
     window: m.int('attention.sliding_window', 0), experts: m.int('expert_count', 0), expertsPerToken: m.int('expert_used_count', 0),
-    scoreSoftcap: m.float('attn_logit_softcapping', 0), logitSoftcap: m.float('final_logit_softcapping', 0),
+    scoreSoftcap: m.value('attn_logit_softcapping', 0), logitSoftcap: m.value('final_logit_softcapping', 0),
     activation: 'silu', gated: true, tied: !m.has('output.weight'),
     qkvBias: m.has('blk.0.attn_q.bias') || m.has('blk.0.attn_qkv.bias'), outBias: m.has('blk.0.attn_output.bias'), mlpBias: m.has('blk.0.ffn_up.bias'), headBias: m.has('output.bias'),
     normQK: m.has('blk.0.attn_q_norm.weight'), fusedQKV: f.qkv !== undefined, fusedGateUp: f.gateUp !== undefined, postNorms: f.post1 !== undefined, noPreNorms: f.norm1 === undefined,
@@ -110,9 +106,9 @@ const largest = ({ layers, heads, width }: Config, of: number) => layers === of 
 const ofExperts: Rule = (m) => ({ hidden: m.int('expert_feed_forward_length', 0) });
 /** OLMo 2 and OLMoE, and OLMo 3, which has a window. */
 const olmo: Rule = (_, { normQK = false, layers, window }) => ({ normQK: false, normQKWhole: normQK, rawShares: true, ...window && { windowed: allBut(layers, 4) } });
-const norms: Rule = (m) => ({ layerNorm: true, epsilon: m.float('attention.layer_norm_epsilon', 1e-5) });
+const norms: Rule = (m) => ({ layerNorm: true, epsilon: m.value('attention.layer_norm_epsilon', 1e-5) });
 const layerNorms: Rule = (m, c) => ({ ...norms(m, c), gated: false, activation: 'gelu_tanh' });
-const cohere: Rule = (m, c) => ({ ...norms(m, c), parallel: true, noNormBias: true, logitScale: m.float('logit_scale', 1) });
+const cohere: Rule = (m, c) => ({ ...norms(m, c), parallel: true, noNormBias: true, logitScale: m.value('logit_scale', 1) });
 const squared = { gated: false, activation: 'relu2' } as const;
 /** GPT-NeoX and Falcon. */
 const neoX = (m: Metadata, c: Config, parallel: boolean, parallelNorms: boolean): Partial<Config> => ({ ...norms(m, c), gated: false, activation: 'gelu', parallel, parallelNorms });
@@ -126,7 +122,7 @@ const ofFamily: Readonly<Record<string, Rule>> = {
   qwen2_moe: (m, c) => ({ ...ofExperts(m, c), sharedHidden: m.int('expert_shared_feed_forward_length', 0), rawShares: true }),
   olmo2: olmo, olmoe: olmo,
   granite: (m) => ({
-    embeddingScale: m.float('embedding_scale', 1), residualScale: m.float('residual_scale', 1), scale: m.float('attention.scale', 0), logitScale: 1 / m.float('logit_scale', 1),
+    embeddingScale: m.value('embedding_scale', 1), residualScale: m.value('residual_scale', 1), scale: m.value('attention.scale', 0), logitScale: 1 / m.value('logit_scale', 1),
   }),
   smollm3: (_, { layers }) => ({ unrotated: eachNth(layers, 4) }),
   cohere, cohere2: cohere, arcee: () => squared,
@@ -135,17 +131,17 @@ const ofFamily: Readonly<Record<string, Rule>> = {
   phi: (m, c) => ({ ...layerNorms(m, c), parallel: true }),
   falcon: (m, c) => neoX(m, c, true, false),
   gpt_neox(m, c) {
-    const parallel = m.flag('use_parallel_residual', true);
+    const parallel = m.value('use_parallel_residual', true);
     return neoX(m, c, parallel, parallel);
   },
 };
 
 /** The rotation. Angles are divided by tensors of the file or by the factor in its metadata. */
 async function rope(m: Metadata, c: Config, family: Family): Promise<Rope> {
-  const gemma3 = c.architecture === 'gemma3', base = m.float('rope.freq_base', gemma3 ? 1e6 : 10000), original = m.int('rope.scaling.original_context_length', c.context);
+  const gemma3 = c.architecture === 'gemma3', base = m.value('rope.freq_base', gemma3 ? 1e6 : 10000), original = m.int('rope.scaling.original_context_length', c.context);
   const r: Rope = {
     base, size: m.int('rope.dimension_count', c.headSize),
-    ...family.interleaved && { interleaved: true }, ...(gemma3 || c.windowed && c.normQKWhole) && { localBase: m.float('rope.freq_base_swa', gemma3 ? 10000 : base) },
+    ...family.interleaved && { interleaved: true }, ...(gemma3 || c.windowed && c.normQKWhole) && { localBase: m.value('rope.freq_base_swa', gemma3 ? 10000 : base) },
   };
   if (m.file.metadata.has(`${m.prefix}rope.dimension_sections`)) throw new RlxError('unsupported', `${m.prefix}rope.dimension_sections: a token must have one position`, { name: 'rope.dimension_sections' });
   checkRope(r, c.headSize);
@@ -153,8 +149,8 @@ async function rope(m: Metadata, c: Config, family: Family): Promise<Rope> {
   if (all) r.divisors = all;
   if (short) {
     const long = await m.divisors('rope_factors_long.weight', r.size / 2);
-    Object.assign(r, { divisors: short, ...long && { longDivisors: long }, original, amplitude: m.float('rope.scaling.attn_factor', 1) });
+    Object.assign(r, { divisors: short, ...long && { longDivisors: long }, original, amplitude: m.value('rope.scaling.attn_factor', 1) });
   }
-  const factor = m.float('rope.scaling.factor', m.float('rope.scale_linear', 1)), kind = m.text('rope.scaling.type') ?? 'linear';
+  const factor = m.value('rope.scaling.factor', m.value('rope.scale_linear', 1)), kind = m.text('rope.scaling.type') ?? 'linear';
   return kind === 'none' || kind === 'longrope' || factor === 1 ? r : scaled(r, { kind, factor }, c.context, original);
 }

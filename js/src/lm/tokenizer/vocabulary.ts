@@ -103,14 +103,10 @@ export class Vocabulary implements Tokenizer {
     this.split(piece, first, words);
     for (const word of words) {
       if (!word) continue;
-      const known = this.words.get(word);
-      if (known) {
-        for (const id of known) out.push(id);
-        continue;
-      }
-      const at = out.length;
-      this.parts.model.encode(this.parts.byteLevel ? toByteLevel(word) : word, out);
-      if (word.length > maxWord) continue;
+      const known = this.words.get(word), at = out.length;
+      if (known) out.push(...known);
+      else this.parts.model.encode(this.parts.byteLevel ? toByteLevel(word) : word, out);
+      if (known || word.length > maxWord) continue;
       if (this.words.size >= maxWords) this.words.clear();
       this.words.set(word, out.slice(at));
     }
@@ -199,7 +195,7 @@ export class Vocabulary implements Tokenizer {
         window.push(token);
         return write(window.length - written <= maxHeld);
       },
-      end: () => write(false),
+      end: () => written < window.length ? write(false) : '',
     };
   }
 }
