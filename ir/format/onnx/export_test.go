@@ -166,6 +166,32 @@ func TestExportedSliceOfOpenSize(t *testing.T) {
 	}
 }
 
+// An output may be the value of another one, or repeat it.
+func TestExportedOutputsOfOneValue(t *testing.T) {
+	g, err := ir.Build("outputs", func(b *ir.Builder) {
+		sum := ops.ReduceSum(b, b.Input("x", ir.F32, ir.N(3)))
+		b.Output("sum", sum)
+		b.Output("rows", ops.BroadcastTo(b, sum, ir.Dims(2)))
+		b.Output("again", sum)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.Export(g, onnx.ExportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ir.Eval(readBack(t, m, onnx.Options{}).Graph, map[string]*ir.Array{"x": ir.Floats(ir.F32, []float64{5, 6, 7}, 3)}, ir.EvalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]float64{{18}, {18, 18}, {18}} {
+		if !slices.Equal(got[i].F, want) {
+			t.Errorf("output %d is %v, not %v", i, got[i].F, want)
+		}
+	}
+}
+
 // What nothing uses is not written: here a product that another one replaces, and its constant.
 func TestExportLeavesOutWhatIsNotUsed(t *testing.T) {
 	g, err := ir.Build("unused", func(b *ir.Builder) {

@@ -147,22 +147,29 @@ func (e *exporter) outputs(g *ir.Graph, names []string, values []exported) {
 			return
 		}
 		r := e.cast(e.whole(values[i]), t.DType)
-		e.rename(r.name, names[i])
+		if e.rename(r.name, names[i]) {
+			for j := range values { // a later output may be the same value, or repeat it
+				if values[j].name == r.name {
+					values[j].name = names[i]
+				}
+			}
+		}
 		e.main.outputs = append(e.main.outputs, infoOf(names[i], t.DType, t.Shape))
 	}
 }
 
 // rename renames a result of the last node, and adds a copy under the final name where other nodes
-// use it.
-func (e *exporter) rename(name, to string) {
+// use it. It returns true if no tensor has the old name any more.
+func (e *exporter) rename(name, to string) bool {
 	if last := len(e.main.nodes) - 1; last >= 0 {
 		if n := e.main.nodes[last]; len(n.outputs) == 1 && n.outputs[0] == name {
 			n.outputs[0] = to
-			return
+			return true
 		}
 	}
 	n := &node{op: "Identity", name: "node:" + to, inputs: []string{name}, outputs: []string{to}}
 	e.main.nodes = append(e.main.nodes, n)
+	return false
 }
 
 // prune removes the nodes with no used results, and adds the used names to used.
