@@ -166,6 +166,25 @@ func TestExportedSliceOfOpenSize(t *testing.T) {
 	}
 }
 
+// A linear layer of several leading axes is one MatMul: onnxruntime refuses a Reshape behind a DequantizeLinear of int8.
+func TestExportedLinearLayerIsOneProduct(t *testing.T) {
+	g, err := ir.Build("linear", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Sym("n"), ir.N(3), ir.N(4))
+		b.Output("y", ops.MatMul(b, x, b.Param("w", ir.F32, ir.Dims(4, 5)...)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.Export(g, onnx.ExportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := m.Write(&file); err != nil || bytes.Contains(file.Bytes(), []byte("Reshape")) || bytes.Count(file.Bytes(), []byte("MatMul")) != 1 {
+		t.Errorf("%q, %v", file.Bytes(), err)
+	}
+}
+
 // Reversed and sorted axes of open sizes are Slices by -1 and TopK's of the whole axis.
 func TestExportedOrderOfOpenSize(t *testing.T) {
 	g, err := ir.Build("order", func(b *ir.Builder) {
