@@ -71,13 +71,14 @@ func (a averages) graph(g *ir.Graph) (*ir.Graph, error) {
 }
 
 // Averages returns what [Trainer.Params] does, with the averages of the trained parameters ([optim.Options.Average]) in
-// their place and under their names: the values for inference. The error is of kind [ir.ErrUnsupported] for a
+// their place and under their names: the values for inference. If values are divided among ranks, all ranks call
+// it, and each gets the whole ones. The error is of kind [ir.ErrUnsupported] for a
 // step that keeps none. Before the first update averages are zeros.
 func (t *Trainer) Averages(ctx context.Context) (map[string]Tensor, error) {
 	if err := trainerGiven(ctx, t, "averages"); err != nil {
 		return nil, err
 	}
-	all, err := t.values(ctx)
+	all, err := t.Whole(ctx) // an average may be divided though its parameter is not
 	if err != nil {
 		return nil, err
 	}

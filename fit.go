@@ -22,7 +22,7 @@ type Loop struct {
 	// Epochs and Steps end the training, whichever comes first; 0 means no end.
 	Epochs, Steps int
 	// EpochSteps is the number of batches of an epoch, if it is known: a resumed training then
-	// skips earlier epochs without reading their batches.
+	// skips earlier epochs without reading their batches. Another number is an error at the end of an epoch.
 	EpochSteps int
 	// Every is the number of steps between reports; 0 means one at the end of each epoch. There is
 	// one after the last step, too.
@@ -202,6 +202,9 @@ func (f *fit) run(ctx context.Context) error {
 		}
 		if read == 0 {
 			return ir.Attrf("epoch %d has no batches: there must be one or more", f.epoch)
+		}
+		if n := f.loop.EpochSteps; n > 0 && read != n { // a resumed training would go on with other batches
+			return ir.Attrf("EpochSteps is %d and epoch %d has %d batches: it must be their number", n, f.epoch, read)
 		}
 		skip = max(0, skip-read)
 		f.epoch++

@@ -2,12 +2,14 @@ package rlx_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"iter"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx"
@@ -124,5 +126,14 @@ func TestReportsSurviveResume(t *testing.T) {
 		if !bytes.Equal(last, end) {
 			t.Errorf("cut after %d: the training ends with other values", cut)
 		}
+	}
+}
+
+// TestEpochStepsAreChecked: by another number than that of its batches a resumed training would take others.
+func TestEpochStepsAreChecked(t *testing.T) {
+	trainer := pointsTrainer(t, 0.05)
+	_, err := rlx.Fit(ctx, trainer, rlx.Loop{Data: rlx.Shuffled(points(), 4, 1), Epochs: 2, EpochSteps: 6})
+	if want := "EpochSteps is 6 and epoch 0 has 5 batches: it must be their number"; !errors.Is(err, ir.ErrAttr) || !strings.Contains(err.Error(), want) {
+		t.Errorf("the error is %v, want %s", err, want)
 	}
 }

@@ -66,7 +66,8 @@ func parallelBatch(d ir.DType, step, from, to int) rlx.Inputs {
 	}
 }
 
-// trainRank trains on rows [from, to) of each batch, and returns the losses and the parameter w1.
+// trainRank trains on rows [from, to) of each batch, and returns the losses and the parameter w1, with its average
+// after it if there is one.
 func trainRank(t *testing.T, d ir.DType, o rlx.Training, from, to int) ([]float32, []float64, error) {
 	ctx := t.Context()
 	s, err := rlx.Open("cpu")
@@ -94,6 +95,17 @@ func trainRank(t *testing.T, d ir.DType, o rlx.Training, from, to int) ([]float3
 	a, err := whole["w1"].Array()
 	if err != nil {
 		return nil, nil, err
+	}
+	if o.Options.Average > 0 {
+		averages, err := tr.Averages(ctx)
+		if err != nil {
+			return nil, nil, err
+		}
+		average, err := averages["w1"].Array()
+		if err != nil || !average.Type().Equal(a.Type()) {
+			return nil, nil, fmt.Errorf("the average of w1 is %v, not %s: %w", average.Type(), a.Type(), err)
+		}
+		a.F = append(a.F, average.F...)
 	}
 	return losses, a.F, tr.Program().Close(ctx)
 }

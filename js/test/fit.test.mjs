@@ -104,6 +104,13 @@ test('the mean loss of a report is that of the steps since the last one', async 
 
 const params = async (trainer) => Object.fromEntries(Object.entries(await trainer.save()).filter(([name]) => !name.startsWith('metric/')).map(([name, { data }]) => [name, [...data]]));
 
+test('a number of batches of an epoch that is wrong is an error, as a resumed training would take others', async (t) => {
+  const trainer = await pointsTrainer(t);
+  await assert.rejects(fit(trainer, { data: (epoch) => shuffled(points(), 4, 7)(epoch), epochs: 2, epochSteps: 6 }), { kind: 'attr', message: 'fit: step 5: epochSteps is 6 and epoch 0 has 5 batches: it must be their number' });
+  await fit(trainer, { data: (epoch) => shuffled(points(), 4, 7)(epoch), steps: 12, epochSteps: 5 });
+  assert.equal(trainer.steps, 12);
+});
+
 test('a training that is cut at random steps ends with the same bits', async (t) => {
   const loop = { data: shuffled(points(), 4, 7), steps: 23, eval: evaluation() };
   const whole = await pointsTrainer(t);

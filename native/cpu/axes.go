@@ -223,6 +223,21 @@ func walkValues(c *fusion.Code, visit func(x scalar.Expr)) {
 	}, unchanged)
 }
 
+// walkToLoads calls visit with every node of e that was not seen, but for the offsets of loads.
+func walkToLoads(e scalar.Expr, seen map[scalar.Expr]bool, visit func(e scalar.Expr)) {
+	if seen[e] {
+		return
+	}
+	seen[e] = true
+	visit(e)
+	if isLoad(e) {
+		return
+	}
+	for _, a := range e.Args {
+		walkToLoads(a, seen, visit)
+	}
+}
+
 // unchanged is a rewrite that changes nothing.
 func unchanged(e scalar.Expr) scalar.Expr { return e }
 

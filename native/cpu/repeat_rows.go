@@ -53,8 +53,7 @@ func (p *nestArrays) placeLoads(code *fusion.Code, outer []int) (loads []scalar.
 		return sum.coef(place.Name) == 1 && sum.coef(row.Name) == outer[last]
 	}
 	ok = true
-	var visit func(e scalar.Expr)
-	visit = func(e scalar.Expr) {
+	visit := func(e scalar.Expr) {
 		switch {
 		case isLoad(e) && scalar.Any(e.Args[0], inRow) && !isDense(e.Args[0]):
 			sum, buf := affineOf(e.Args[0]), p.c.buffers[e.Ref]
@@ -66,14 +65,12 @@ func (p *nestArrays) placeLoads(code *fusion.Code, outer []int) (loads []scalar.
 		case isLoad(e):
 		default:
 			ok = ok && !inRow(e)
-			for _, a := range e.Args {
-				visit(a)
-			}
 		}
 	}
+	seen := map[scalar.Expr]bool{}
 	for _, s := range code.Rows {
 		ok = ok && !s.Guarded && isDense(s.Offset) && !slices.ContainsFunc(loads, func(x scalar.Expr) bool { return p.c.buffers[x.Ref] == p.c.buffers[s.Tensor.ID] })
-		visit(s.Value)
+		walkToLoads(s.Value, seen, visit)
 	}
 	return loads, ok
 }

@@ -24,9 +24,10 @@ func (p *nestArrays) spread(name string, code *fusion.Code, outer []int) ([]int,
 	outer = split(code, &code.Outer, outer)
 	var failed error
 	known := map[scalar.Expr]scalar.Expr{}
+	short := within{test: func(x scalar.Expr) bool { return x.Op == scalar.OpLoad && repeatsShortly(code, outer, x) }, known: map[scalar.Expr]bool{}}
 	visit := func(e scalar.Expr) scalar.Expr {
 		return scalar.Substitute(e, func(x scalar.Expr) (scalar.Expr, bool) {
-			at, dims, ok := spreadSpace(code, outer, x)
+			at, dims, ok := spreadSpace(code, outer, x, short)
 			if !ok {
 				at, dims, ok = rowSpace(code, outer, x)
 			}
@@ -53,13 +54,26 @@ func (p *nestArrays) spread(name string, code *fusion.Code, outer []int) ([]int,
 	return outer, failed
 }
 
-// spreadSpace returns the coordinates over which a value is spread: those that it depends on, and the last ones,
-// over which it stays the same. It returns false for other values.
-func spreadSpace(code *fusion.Code, outer []int, e scalar.Expr) (at ir.Index, dims []int, ok bool) {
-	if !isWord(e.Type) || e.Op == scalar.OpConst || e.Op == scalar.OpVar || scalar.Any(e, isCheck) {
-		return nil, nil, false
+// within finds expressions with a node that a test holds for. It keeps what it finds, for the nodes of one
+// expression after the other.
+type within struct {
+	test  func(x scalar.Expr) bool
+	known map[scalar.Expr]bool
+}
+
+func (w within) holds(e scalar.Expr) bool {
+	found, ok := w.known[e]
+	if !ok {
+		found = w.test(e) || slices.ContainsFunc(e.Args, w.holds)
+		w.known[e] = found
 	}
-	if !scalar.Any(e, func(x scalar.Expr) bool { return x.Op == scalar.OpLoad && repeatsShortly(code, outer, x) }) {
+	return found
+}
+
+// spreadSpace returns the coordinates over which a value is spread: those that it depends on, and the last ones,
+// over which it stays the same. It returns false for other values: those without a load that short finds.
+func spreadSpace(code *fusion.Code, outer []int, e scalar.Expr, short within) (at ir.Index, dims []int, ok bool) {
+	if !isWord(e.Type) || e.Op == scalar.OpConst || e.Op == scalar.OpVar || !short.holds(e) || scalar.Any(e, isCheck) {
 		return nil, nil, false
 	}
 	for i, v := range code.Outer {

@@ -151,23 +151,19 @@ func narrowRow(code *fusion.Code, outer, inner []int) int {
 	}
 	along, lane := code.Inner[0], code.Outer[len(outer)-1]
 	coordinate := isOneOf(slices.Concat(code.Outer, code.Inner))
-	fits := true
-	var visit func(e scalar.Expr)
-	visit = func(e scalar.Expr) {
+	fits, seen := true, map[scalar.Expr]bool{}
+	visit := func(e scalar.Expr) {
 		if e.Op == scalar.OpLoad {
 			sum := affineOf(e.Args[0])
 			fits = fits && sum.coef(lane.Name) == 1 && sum.coef(along.Name) == width
 			return
 		}
 		fits = fits && !coordinate(e)
-		for _, a := range e.Args {
-			visit(a)
-		}
 	}
 	for _, r := range code.Stages[0].Reductions {
 		for i, e := range r.Elements {
 			fits = fits && isWord(r.Accumulators[i].DType)
-			visit(e)
+			walkToLoads(e, seen, visit)
 		}
 	}
 	if !fits {

@@ -259,23 +259,28 @@ func TestTrainLearns(t *testing.T) {
 	}
 }
 
-// TestTrainKeepsAFileWhenItDiverges trains on NaN: the file of -save stays as it was.
-func TestTrainKeepsAFileWhenItDiverges(t *testing.T) {
-	folder := t.TempDir()
-	data, weights := filepath.Join(folder, "data.npz"), filepath.Join(folder, "w.npz")
-	nans := rlx.Float32s([]float32{1, float32(math.NaN())}, 1, 2)
-	if err := writeTensors(data, rlx.Inputs{"x": nans, "y": nans}); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(weights, []byte("weights"), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	code, _, stderr := call(t, "", "train", filepath.Join("testdata", "scale.txt"), "-entry", "loss", "-size", "batch=1", "-data", data, "-device", "cpu", "-steps", "3", "-save", weights)
-	if code != exitError || !strings.Contains(stderr, "the loss is NaN") || !strings.Contains(stderr, "w.npz is not written") {
-		t.Errorf("exit status %d: %s", code, stderr)
-	}
-	if kept, err := os.ReadFile(weights); err != nil || string(kept) != "weights" {
-		t.Errorf("the file is %q, %v", kept, err)
+// TestTrainKeepsAFileWithoutASuccess trains on NaN, and on too few rows for a batch: the file of -save stays as it was.
+func TestTrainKeepsAFileWithoutASuccess(t *testing.T) {
+	for want, row := range map[string]float32{"the loss is NaN": float32(math.NaN()), "they must fill a batch of 2": 1} {
+		folder := t.TempDir()
+		data, weights := filepath.Join(folder, "data.npz"), filepath.Join(folder, "w.npz")
+		x, batch := rlx.Float32s([]float32{1, row}, 1, 2), "batch=1"
+		if row == 1 {
+			batch = "batch=2"
+		}
+		if err := writeTensors(data, rlx.Inputs{"x": x, "y": x}); err != nil {
+			t.Fatal(err)
+		}
+		if err := os.WriteFile(weights, []byte("weights"), 0o666); err != nil {
+			t.Fatal(err)
+		}
+		code, _, stderr := call(t, "", "train", filepath.Join("testdata", "scale.txt"), "-entry", "loss", "-size", batch, "-data", data, "-device", "cpu", "-steps", "3", "-save", weights)
+		if code != exitError || !strings.Contains(stderr, want) || !strings.Contains(stderr, "w.npz is not written") {
+			t.Errorf("exit status %d: %s", code, stderr)
+		}
+		if kept, err := os.ReadFile(weights); err != nil || string(kept) != "weights" {
+			t.Errorf("the file is %q, %v", kept, err)
+		}
 	}
 }
 

@@ -114,7 +114,7 @@ func (l *learning) train(ctx context.Context, m *ir.Module, o *trainOptions, dev
 	}
 	last, err := rlx.Fit(ctx, t, loop)
 	err = errors.Join(err, end())
-	if errors.Is(err, rlx.ErrDiverged) && l.save != "" { // a file may hold better parameters
+	if err != nil && (t.Steps() == 0 || errors.Is(err, rlx.ErrDiverged)) && l.save != "" { // a file may hold better parameters
 		return fmt.Errorf("%w; %s is not written", err, l.save)
 	}
 	if err != nil {

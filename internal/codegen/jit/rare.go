@@ -48,7 +48,7 @@ func (r *rareSteps) carry(s *step) {
 func (r *rareSteps) edge(s *step) {
 	switch {
 	case s.kind == whenAny:
-		r.before = r.allocator.clone()
+		r.before = r.allocator.clone(r.before.locations)
 	case s.kind == carry && s.dst == r.results[len(r.results)-1]:
 		r.restore()
 		r.Bind(&r.end)
@@ -56,10 +56,10 @@ func (r *rareSteps) edge(s *step) {
 	}
 }
 
-// clone returns a copy of which registers and slots hold what.
-func (a *allocator) clone() allocator {
+// clone returns a copy of which registers and slots hold what, with the locations in the memory of earlier ones.
+func (a *allocator) clone(earlier []location) allocator {
 	c := *a
-	c.vector, c.mask, c.locations, c.slots = a.vector.clone(), a.mask.clone(), slices.Clone(a.locations), slices.Clone(a.slots)
+	c.vector, c.mask, c.locations, c.slots = a.vector.clone(), a.mask.clone(), append(earlier[:0], a.locations...), slices.Clone(a.slots)
 	return c
 }
 

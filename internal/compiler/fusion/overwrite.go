@@ -36,8 +36,9 @@ func reuseBuffers(p *Partition) {
 						dependsOn(g, m, s) && readsInPlace(g, m, s) && !readsWindow(g, s)
 				})
 				if old >= 0 {
-					reuseBuffer(p, m, result, g.loads[old])
-					last = lastReads(p)
+					s := g.loads[old]
+					reuseBuffer(p, m, result, s)
+					last[s] = max(last[s], last[t]) // what read t reads s
 				}
 			}
 		}

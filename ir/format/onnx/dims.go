@@ -20,6 +20,10 @@ func (c *call) foldDims() bool {
 			c.out = []*value{newDims(Int64, []ir.Dim{c.in[0].typ.Shape.Size()}, 0)}
 		}
 		return len(c.out) > 0
+	case "Equal":
+		return c.foldEqual()
+	case "Where":
+		return c.foldWhere()
 	}
 	symbolic := slices.ContainsFunc(c.in, func(v *value) bool { return v != nil && v.dims != nil })
 	fold, ok := dimFolds[c.n.op]
@@ -38,6 +42,7 @@ func (c *call) foldDims() bool {
 		}
 		v := newDims(elem, out, rank)
 		v.from = c.sources()
+		v.axes = dimMoves[c.n.op] && !slices.ContainsFunc(c.in, func(v *value) bool { return v != nil && v.dims != nil && !v.axes })
 		c.out = []*value{v}
 	}
 	return ok
@@ -56,8 +61,76 @@ func (c *call) foldShape() bool {
 		return min(max(x, 0), n)
 	}
 	from, to := within(c.int("start", 0)), within(c.int("end", n))
-	c.out = []*value{newDims(Int64, shape[from:max(from, to)], 1)}
+	v := newDims(Int64, shape[from:max(from, to)], 1)
+	v.axes = true
+	c.out = []*value{v}
 	return true
+}
+
+// foldEqual compares sizes with numbers, as PyTorch does to find those of an Expand that are -1.
+func (c *call) foldEqual() bool {
+	if len(c.in) != 2 || c.in[0] == nil || c.in[1] == nil || c.in[0].dims == nil && c.in[1].dims == nil {
+		return false
+	}
+	x, okX := c.in[0].sizes(c.im)
+	y, okY := c.in[1].sizes(c.im)
+	if !okX || !okY || len(x) != len(y) && len(x) != 1 && len(y) != 1 {
+		return false
+	}
+	var equal []int64
+	for i := range max(len(x), len(y)) {
+		a, b := x[min(i, len(x)-1)], y[min(i, len(y)-1)]
+		n, numberA := constant(a)
+		m, numberB := constant(b)
+		switch {
+		case a == b:
+			equal = append(equal, 1)
+		case numberA && numberB || numberA && n < 0 && c.in[1].axes || numberB && m < 0 && c.in[0].axes:
+			equal = append(equal, 0)
+		default:
+			return false
+		}
+	}
+	known := ir.Ints(ir.Bool, equal)
+	if max(c.in[0].typ.Shape.Rank(), c.in[1].typ.Shape.Rank()) == 1 {
+		known = ir.Ints(ir.Bool, equal, len(equal))
+	}
+	c.out = []*value{{elem: Bool, typ: known.Type(), known: known, from: c.sources()}}
+	return true
+}
+
+// foldWhere chooses sizes by a condition that is known.
+func (c *call) foldWhere() bool {
+	if len(c.in) != 3 || c.in[0] == nil || c.in[1] == nil || c.in[2] == nil || c.in[1].dims == nil && c.in[2].dims == nil {
+		return false
+	}
+	cond := c.in[0].array(c.im)
+	x, okX := c.in[1].sizes(c.im)
+	y, okY := c.in[2].sizes(c.im)
+	if cond == nil || !okX || !okY {
+		return false
+	}
+	n := max(len(cond.I), len(x), len(y))
+	for _, k := range []int{len(cond.I), len(x), len(y)} {
+		if k != n && k != 1 {
+			return false
+		}
+	}
+	out := make([]ir.Dim, n)
+	for i := range out {
+		if out[i] = y[min(i, len(y)-1)]; cond.I[min(i, len(cond.I)-1)] != 0 {
+			out[i] = x[min(i, len(x)-1)]
+		}
+	}
+	v := newDims(c.in[1].elem, out, max(len(cond.Dims), c.in[1].typ.Shape.Rank(), c.in[2].typ.Shape.Rank()))
+	v.axes, v.from = (c.in[1].axes || c.in[1].dims == nil) && (c.in[2].axes || c.in[2].dims == nil), c.sources()
+	c.out = []*value{v}
+	return true
+}
+
+// dimMoves are the ops of dimFolds whose results are elements of their operands.
+var dimMoves = map[string]bool{
+	"Identity": true, "Cast": true, "Gather": true, "Slice": true, "Concat": true, "Squeeze": true, "Unsqueeze": true, "Reshape": true,
 }
 
 // dimFolds are the ops on sizes: from the elements of the first operand to those of the result and

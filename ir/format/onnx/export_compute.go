@@ -103,6 +103,11 @@ func exportDot(e *exporter, n *ir.Node, in []exported) tensorRef {
 	rows, columns := permute.Others(len(x.dims), a.LhsBatch, a.LhsContract), permute.Others(len(y.dims), a.RhsBatch, a.RhsContract)
 	k := productDims(pickDims(x.dims, a.LhsContract))
 	batch := pickDims(x.dims, a.LhsBatch)
+	if last := len(x.dims) - 1; len(batch) == 0 && len(y.dims) == 2 && len(columns) == 1 && slices.Equal(a.LhsContract, []int{last}) {
+		// A linear layer. Between DequantizeLinear and MatMul onnxruntime 1.32 refuses a Reshape of int8.
+		y = e.transpose(y, []int{a.RhsContract[0], columns[0]})
+		return e.narrowed(e.op("MatMul", x.dtype, out, []tensorRef{x, y}), n)
+	}
 	m, c := productDims(pickDims(x.dims, rows)), productDims(pickDims(y.dims, columns))
 	x = e.reshape(e.transpose(x, slices.Concat(a.LhsBatch, rows, a.LhsContract)), slices.Concat(batch, ir.Shape{m, k}))
 	y = e.reshape(e.transpose(y, slices.Concat(a.RhsBatch, a.RhsContract, columns)), slices.Concat(batch, ir.Shape{k, c}))

@@ -166,6 +166,80 @@ func TestExportedSliceOfOpenSize(t *testing.T) {
 	}
 }
 
+// A linear layer of several leading axes is one MatMul: onnxruntime refuses a Reshape behind a DequantizeLinear of int8.
+func TestExportedLinearLayerIsOneProduct(t *testing.T) {
+	g, err := ir.Build("linear", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Sym("n"), ir.N(3), ir.N(4))
+		b.Output("y", ops.MatMul(b, x, b.Param("w", ir.F32, ir.Dims(4, 5)...)))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.Export(g, onnx.ExportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := m.Write(&file); err != nil || bytes.Contains(file.Bytes(), []byte("Reshape")) || bytes.Count(file.Bytes(), []byte("MatMul")) != 1 {
+		t.Errorf("%q, %v", file.Bytes(), err)
+	}
+}
+
+// Reversed and sorted axes of open sizes are Slices by -1 and TopK's of the whole axis.
+func TestExportedOrderOfOpenSize(t *testing.T) {
+	g, err := ir.Build("order", func(b *ir.Builder) {
+		x := b.Input("x", ir.F32, ir.Sym("n"))
+		b.Output("reversed", ops.Reverse(b, x, 0))
+		b.Output("sorted", ops.Sort(b, ops.SortAttrs{}, x)[0])
+		b.Output("order", ops.ArgSort(b, x, ops.SortAttrs{Descending: true}))
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.Export(g, onnx.ExportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound, err := readBack(t, m, onnx.Options{}).Graph.Bind(map[string]int{"n": 4})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ir.Eval(bound, map[string]*ir.Array{"x": ir.Floats(ir.F32, []float64{2, 3, 1, 3}, 4)}, ir.EvalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(got[0].F, []float64{3, 1, 3, 2}) || !slices.Equal(got[1].F, []float64{1, 2, 3, 3}) || !slices.Equal(got[2].I, []int64{1, 3, 0, 2}) {
+		t.Errorf("the results are %v, %v, %v", got[0].F, got[1].F, got[2].I)
+	}
+}
+
+// An output may be the value of another one, or repeat it.
+func TestExportedOutputsOfOneValue(t *testing.T) {
+	g, err := ir.Build("outputs", func(b *ir.Builder) {
+		sum := ops.ReduceSum(b, b.Input("x", ir.F32, ir.N(3)))
+		b.Output("sum", sum)
+		b.Output("twice", sum)
+		b.Output("rows", ops.BroadcastTo(b, sum, ir.Dims(2)))
+		b.Output("again", sum)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := onnx.Export(g, onnx.ExportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ir.Eval(readBack(t, m, onnx.Options{}).Graph, map[string]*ir.Array{"x": ir.Floats(ir.F32, []float64{5, 6, 7}, 3)}, ir.EvalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range [][]float64{{18}, {18}, {18, 18}, {18}} {
+		if !slices.Equal(got[i].F, want) {
+			t.Errorf("output %d is %v, not %v", i, got[i].F, want)
+		}
+	}
+}
+
 // What nothing uses is not written: here a product that another one replaces, and its constant.
 func TestExportLeavesOutWhatIsNotUsed(t *testing.T) {
 	g, err := ir.Build("unused", func(b *ir.Builder) {

@@ -66,6 +66,23 @@ func TestShapeArithmeticIsSymbolic(t *testing.T) {
 	}
 }
 
+// TestExpandToAnOpenSize imports an Expand as PyTorch writes it: sizes that are -1, which those of axes are not, become 1.
+func TestExpandToAnOpenSize(t *testing.T) {
+	i := imported(t, 17, onnx.Options{}, graphOf([]field{
+		node("Shape", names("x"), names("shape"), attribute("end", 1)),
+		node("Concat", names("shape", "rest"), names("sizes"), attribute("axis", 0)),
+		node("Equal", names("sizes", "minus"), names("same")),
+		node("Where", names("same", "ones", "sizes"), names("all")),
+		node("Expand", names("row", "all"), names("y")),
+	}, []field{
+		tensorOf("rest", onnx.Int64, []int{2}, intBytes(3, -1)), tensorOf("minus", onnx.Int64, []int{}, intBytes(-1)),
+		tensorOf("ones", onnx.Int64, []int{3}, intBytes(1, 1, 1)),
+	}, []field{info("x", onnx.Float, "n"), info("row", onnx.Float, 2)}, []field{info("y", onnx.Float)}))
+	if y, _ := i.Graph.Output("y"); y.Value.Shape().String() != "[n,3,2]" {
+		t.Errorf("the result is %s, not f32[n,3,2]", y.Value.Type())
+	}
+}
+
 // A loop with a known number of iterations is a scan, one that ends by its condition a while loop.
 func TestLoops(t *testing.T) {
 	body := func(condition string) []field {

@@ -143,12 +143,17 @@ func hardmax(b *ir.Builder, x ir.Value, axis int) ir.Value {
 
 func topK(c *call) []ir.Value {
 	x := c.x(0)
+	axis, smallest := c.axis("axis", -1, x.Rank()), c.int("largest", 1) == 0
+	if c.opset >= 10 && c.has(1) { // k may be the size of the axis, which may be open
+		if k, ok := c.in[1].sizes(c.im); ok && c.err == nil && len(k) == 1 && len(k[0].Symbols()) > 0 && k[0] == x.Dim(axis) {
+			return ops.Sort(c.b, ops.SortAttrs{Axis: axis, Descending: !smallest}, x, ops.Iota(c.b, ir.I64, axis, x.Shape()...))
+		}
+	}
 	k := c.int("k", 0)
 	if c.opset >= 10 {
 		k = c.knownInt(1, 0)
 	}
-	axis := c.axis("axis", -1, x.Rank())
-	values, indices := ops.TopK(c.b, x, ops.TopKAttrs{K: k, Axis: axis, Smallest: c.int("largest", 1) == 0})
+	values, indices := ops.TopK(c.b, x, ops.TopKAttrs{K: k, Axis: axis, Smallest: smallest})
 	return []ir.Value{values, ops.Convert(c.b, indices, ir.I64)}
 }
 

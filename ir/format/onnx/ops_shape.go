@@ -412,11 +412,21 @@ func sliced(size, start, end ir.Dim, step int) (from, n ir.Dim, ok bool) {
 		first, count := slicedNumbers(int64(total), lo, hi, int64(step))
 		return ir.N(int(first)), ir.N(int(count)), true
 	}
-	if step != 1 {
-		return from, n, false
+	switch step {
+	case 1:
+		lo := position(size, start)
+		return lo, position(size, end).Sub(lo), true
+	case -1: // from the last element, or one before, to the one after the end
+		hi, lo := size, ir.N(0)
+		if k, ok := constant(start); !ok || k < 1<<31-1 {
+			hi = position(size, start).Add(ir.N(1))
+		}
+		if k, ok := constant(end); !ok || k > -(1<<31) {
+			lo = position(size, end).Add(ir.N(1))
+		}
+		return lo, hi.Sub(lo), true
 	}
-	lo := position(size, start)
-	return lo, position(size, end).Sub(lo), true
+	return from, n, false
 }
 
 // position returns a start or an end within a symbolic size.

@@ -17,6 +17,8 @@ type value struct {
 	known  *ir.Array
 	tensor *tensor
 	dims   []ir.Dim
+	// axes is true if those of dims that are not numbers are sizes of axes, so that they are not negative.
+	axes bool
 	// constant values are of nodes: frozen weights, unless the model has no others.
 	constant bool
 	// list holds the elements of a sequence, or of an optional at most one. It is not nil for these.
@@ -81,6 +83,10 @@ func dimOf(x int64) ir.Dim {
 func emitDims(b *ir.Builder, v *value) ir.Value {
 	var parts []ir.Value
 	for _, d := range v.dims {
+		if n, ok := constant(d); ok && n < 0 { // no size
+			parts = append(parts, ops.Literal(b, ir.Ints(v.typ.DType, []int64{n}, 1)))
+			continue
+		}
 		parts = append(parts, ops.Reshape(b, ops.DimSize(b, v.typ.DType, d), ir.N(1)))
 	}
 	if v.typ.Shape.Rank() == 0 {

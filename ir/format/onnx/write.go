@@ -138,6 +138,7 @@ func (e *exporter) reserve(g *ir.Graph) []string {
 // outputs names the results that are outputs.
 func (e *exporter) outputs(g *ir.Graph, names []string, values []exported) {
 	e.prefix = ""
+	renamed := map[string]string{} // a later output may be the same value, or repeat it
 	for i, o := range g.Outputs() {
 		t := o.Value.Type()
 		if elementOf(t.DType) == 0 && e.err == nil {
@@ -146,21 +147,33 @@ func (e *exporter) outputs(g *ir.Graph, names []string, values []exported) {
 		if e.err != nil {
 			return
 		}
-		r := e.cast(e.whole(values[i]), t.DType)
-		e.rename(r.name, names[i])
+		v, again := values[i], false
+		if to, ok := renamed[v.name]; ok {
+			v.name, again = to, true
+		}
+		r := e.cast(e.whole(v), t.DType)
+		if again && r.name == v.name || !e.rename(r.name, names[i]) {
+			e.copy(r.name, names[i])
+		} else {
+			renamed[r.name] = names[i]
+		}
 		e.main.outputs = append(e.main.outputs, infoOf(names[i], t.DType, t.Shape))
 	}
 }
 
-// rename renames a result of the last node, and adds a copy under the final name where other nodes
-// use it.
-func (e *exporter) rename(name, to string) {
+// rename renames a result of the last node, which no other node uses, and reports whether it has.
+func (e *exporter) rename(name, to string) bool {
 	if last := len(e.main.nodes) - 1; last >= 0 {
 		if n := e.main.nodes[last]; len(n.outputs) == 1 && n.outputs[0] == name {
 			n.outputs[0] = to
-			return
+			return true
 		}
 	}
+	return false
+}
+
+// copy adds a copy of a tensor under another name.
+func (e *exporter) copy(name, to string) {
 	n := &node{op: "Identity", name: "node:" + to, inputs: []string{name}, outputs: []string{to}}
 	e.main.nodes = append(e.main.nodes, n)
 }

@@ -153,6 +153,9 @@ class Fit {
       const read = await this.#runEpoch(skip);
       if (this.#ended) return;
       if (!read) throw new RlxError('missing', `epoch ${this.#epoch} has no batch`);
+      if (this.#epochSteps && read !== this.#epochSteps) { // a resumed training would go on with other batches
+        throw new RlxError('attr', `epochSteps is ${this.#epochSteps} and epoch ${this.#epoch} has ${read} batches: it must be their number`);
+      }
       skip = Math.max(0, skip - read);
       this.#epoch++;
       if (this.#loop.every === undefined && this.#trainer.steps > this.#reported && !this.#complete) await this.#report(false);
