@@ -215,26 +215,35 @@ func shallow(s loop.Stmt) []loop.Stmt {
 	return []loop.Stmt{s}
 }
 
-// AllWide reports whether all accesses that vary in a loop are vectors.
-func (m *Vectorizer) AllWide(f *loop.For) bool {
-	changing, wide := []string{f.Var}, true
-	loop.Walk(f.Body, func(s loop.Stmt) { changing = append(append(changing, loop.Defines(s)...), loop.Assigns(s)...) })
-	look := func(array int, at scalar.Expr) {
-		scalar.Walk(at, func(n scalar.Expr) {
-			if n.Op == scalar.OpVar && slices.Contains(changing, n.Name) && array >= 0 {
-				wide = wide && m.Widths[array] == VectorWidth
-			}
-		})
+// AllWide reports whether all accesses of statements that vary in a loop, or with a variable outside of loops, are vectors.
+func (m *Vectorizer) AllWide(body []loop.Stmt, name string) bool {
+	wide, varying := true, map[string]bool{name: true}
+	varies := func(x scalar.Expr) bool {
+		return scalar.Any(x, func(n scalar.Expr) bool { return n.Op == scalar.OpVar && varying[n.Name] })
 	}
-	loop.MapExprs(f.Body, func(x scalar.Expr) scalar.Expr {
-		scalar.Walk(x, func(n scalar.Expr) {
-			if n.Op == scalar.OpLoad {
-				look(n.Ref, n.Args[0])
+	look := func(array int, at scalar.Expr) {
+		wide = wide && (array < 0 || m.Widths[array] == VectorWidth || !varies(at))
+	}
+	loop.Walk(body, func(s loop.Stmt) {
+		if f, is := s.(*loop.For); is {
+			varying[f.Var] = true
+			loop.Walk(f.Body, func(s loop.Stmt) {
+				for _, assigned := range loop.Assigns(s) {
+					varying[assigned] = true
+				}
+			})
+		}
+		loop.MapExprs(shallow(s), func(x scalar.Expr) scalar.Expr {
+			scalar.Walk(x, func(n scalar.Expr) {
+				if n.Op == scalar.OpLoad {
+					look(n.Ref, n.Args[0])
+				}
+			})
+			for _, defined := range append(loop.Defines(s), loop.Assigns(s)...) {
+				varying[defined] = varying[defined] || varies(x)
 			}
+			return x
 		})
-		return x
-	})
-	loop.Walk(f.Body, func(s loop.Stmt) {
 		if s, is := s.(*loop.Store); is {
 			look(s.Array, s.At)
 		}

@@ -68,10 +68,10 @@ func Emit(e *emit.Emitter, g *fusion.Group, s emit.Schedule) []emit.Launch {
 		s = shapeContiguous(e, g)
 	}
 	shape := rowLayoutOf(e.Caps, s, g)
-	if emit.WithMma && byVectors(shape, g, e.Caps.Dialect) {
+	if emit.WithMma && (byVectors(shape, g, e.Caps.Dialect) || keepsVectors(shape, g, e)) {
 		r := wholeRows(e.Sibling(), g, shape)
 		r.each = emit.VectorWidth
-		if body, ok := vectors(r.Emitter, r.rows()); ok {
+		if body, ok := vectorsAlong(r.Emitter, r.rows(), r.lane.Name); ok {
 			return []emit.Launch{r.Emitter.Finish(g.Name(), body)}
 		}
 	}
@@ -244,7 +244,10 @@ func (r *rowEmitter) overPoints(f func(c *chunk)) {
 		return
 	}
 	for j := range r.shape.chunks {
-		at, valid := scalar.Add(r.lane, loop.Int(j*lanes)), scalar.ConstBool(true)
+		at, valid := scalar.Add(r.lane, loop.Int(j/r.each*lanes)), scalar.ConstBool(true)
+		if r.each > 1 {
+			at = scalar.Add(scalar.Mul(at, loop.Int(r.each)), loop.Int(j%r.each))
+		}
 		if (j+1)*lanes > n {
 			valid = scalar.Lt(at, loop.Int(n))
 			at = scalar.Min(at, loop.Int(n-1))
@@ -568,24 +571,32 @@ func (r *rowEmitter) unrollFactor() int {
 }
 
 // byVectors reports whether vector loads are worth a try: rows longer than registers, of whole
-// vectors, several per thread. CUDA only: WGSL has no vectors of 16-bit elements, which would
+// vectors, several per thread or as many for each. CUDA only: WGSL has no vectors of 16-bit elements, which would
 // gain most.
 func byVectors(s rowLayout, g *fusion.Group, dialect dtype.Dialect) bool {
 	n := fusion.Product(g.Inner)
-	return dialect == dtype.CUDA && s.chunks == 0 && !s.rowsFirst && n%emit.VectorWidth == 0 && n >= longRow*emit.VectorWidth*s.lanes &&
+	return dialect == dtype.CUDA && s.chunks == 0 && !s.rowsFirst && n%emit.VectorWidth == 0 && (n >= longRow*emit.VectorWidth*s.lanes || n%(emit.VectorWidth*s.lanes) == 0) &&
 		emit.VectorWidth*g.Weight() <= maxUnrolledWeight
+}
+
+// keepsVectors reports whether the points that a thread keeps in registers may be vectors: rows of whole vectors for all threads,
+// without checks of their ends. CUDA only, as byVectors.
+func keepsVectors(s rowLayout, g *fusion.Group, e *emit.Emitter) bool {
+	return e.Caps.Dialect == dtype.CUDA && s.chunks > 0 && s.chunks%emit.VectorWidth == 0 && s.chunks*s.lanes == fusion.Product(g.Inner) &&
+		!s.rowsFirst && fusion.Product(g.Outer)%s.rows == 0 && !e.Overshoots()
 }
 
 // vectors vectorises the loops of a kernel, or reports false where an access is not contiguous:
 // its elements would be loaded one by one, in four times as many sectors per warp.
-func vectors(e *emit.Emitter, body []loop.Stmt) (out []loop.Stmt, ok bool) {
+func vectors(e *emit.Emitter, body []loop.Stmt) ([]loop.Stmt, bool) { return vectorsAlong(e, body, "") }
+
+// vectorsAlong is vectors of the loops of a kernel and of what varies with a variable.
+func vectorsAlong(e *emit.Emitter, body []loop.Stmt, name string) (out []loop.Stmt, ok bool) {
 	m := emit.NewVectorizer(e)
 	m.SeeBlock(body)
 	m.Decide()
-	for _, s := range body {
-		if f, is := s.(*loop.For); is && !m.AllWide(f) {
-			return nil, false
-		}
+	if !m.AllWide(body, name) {
+		return nil, false
 	}
 	return m.Block(body), true
 }

@@ -15,10 +15,10 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// TestLongRowsAreVectorized reduces rows that exceed registers, by vectors where their elements
+// TestRowsAreVectorized reduces rows that fit registers and rows that exceed them, by vectors where their elements
 // are contiguous, in place too; others are unrolled with a remainder loop. Workgroups of one
 // warp make short rows long, for the simulator.
-func TestLongRowsAreVectorized(t *testing.T) {
+func TestRowsAreVectorized(t *testing.T) {
 	target := schedtest.Hopper()
 	target.Invocations = loop.Warp
 	for _, c := range []struct {
@@ -32,6 +32,11 @@ func TestLongRowsAreVectorized(t *testing.T) {
 		{"whole vectors of f32", 1096, ir.F32, false, true},
 		{"a part of a vector", 1097, ir.BF16, false, false},
 		{"columns", 1096, ir.F32, true, false},
+		{"a few vectors for each thread", 640, ir.BF16, false, true},
+		{"in registers", 512, ir.BF16, false, true},
+		{"in registers, of f32", 384, ir.F32, false, true},
+		{"in registers, not for all threads", 508, ir.BF16, false, false},
+		{"in registers, columns", 512, ir.F32, true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := schedtest.Build(t, func(b *ir.Builder) {
@@ -58,6 +63,27 @@ func TestLongRowsAreVectorized(t *testing.T) {
 			schedtest.RunOn(t, g, target, 0)
 		})
 	}
+}
+
+// TestNormsOfVectorsKeepTheirRows differentiates the norm of rows in registers that are picked by an index, with a residual
+// stream in another type: both are loaded as vectors, the index once for a row.
+func TestNormsOfVectorsKeepTheirRows(t *testing.T) {
+	const rows, columns = 5, 512
+	target := schedtest.Hopper()
+	target.Invocations = loop.Warp
+	g := schedtest.Build(t, func(b *ir.Builder) {
+		table, ids := b.Param("table", ir.F32, ir.Dims(7, columns)...), b.Input("ids", ir.I32, ir.N(rows))
+		x := ops.Add(b, ops.Take(b, table, ids, 0, ops.OutsideClip), ops.Convert(b, b.Input("x", ir.BF16, ir.Dims(rows, columns)...), ir.F32))
+		y := ops.RMSNorm(b, x, b.Param("scale", ir.F32, ir.N(columns)), 1e-5)
+		b.Output("y", ops.Convert(b, y, ir.BF16))
+		b.Output("loss", ops.ReduceSum(b, ops.Mul(b, y, ops.Tanh(b, y)), 0, 1))
+	})
+	schedtest.RunOn(t, g, target, 0)
+	d, err := autodiff.Grad(g, "loss")
+	if err != nil {
+		t.Fatal(err)
+	}
+	schedtest.RunOn(t, d, target, 0)
 }
 
 // TestRowsThatExceedTheCacheHaveWideWorkgroups has rows that several stages read and that would
