@@ -50,16 +50,7 @@ var busy = map[string][]string{
 		"further gat, H200, bf16, scatter_scatter_add_rows",
 	},
 	ofWindows: {
-		"further detector, WebGPU, reduce_overlap_add",
-		"squeeze and excitation, WebGPU, reduce_conv_parts",
-		"squeeze and excitation, WebGPU, reduce_conv_batch_norm",
-		"squeeze and excitation, WebGPU, reduce_conv",
-		"depthwise, WebGPU, reduce_conv_general_parts",
-		"depthwise, WebGPU, reduce_conv_general_select",
-		"convnext, WebGPU, reduce_conv_general_parts",
-		"convnext, WebGPU, reduce_conv_general_mul_zero",
-		"convnext, WebGPU, reduce_conv_general",
-		"further shuffle net, WebGPU, reduce_conv_general",
+		"further vqvae, WebGPU, reduce_conv_general_parts",
 	},
 	tiles: {
 		"further vqvae, WebGPU, contract_conv_general_add",
@@ -74,7 +65,6 @@ var busy = map[string][]string{
 		"further cycle gan, H200, bf16, contract_conv_general_parts",
 		"residual of odd sides, WebGPU, contract_conv_parts",
 		"coupling flow, WebGPU, contract_conv",
-		"coupling flow, WebGPU, contract_conv_parts",
 		"further vqvae, WebGPU, contract_conv_general_parts",
 		"further vqvae, WebGPU, contract_conv_general_select_parts",
 		"further spatial transformer, WebGPU, contract_conv_general_mul_zero",
@@ -89,8 +79,6 @@ var busy = map[string][]string{
 		"further contrastive, H200, bf16, reduce_reduce_sum_reduce_max_reduce_sum_add",
 		"graph attention, WebGPU, reduce_reduce_sum",
 		"contrastive, WebGPU, reduce_reduce_sum_reduce_max_add_mul_zero",
-		"further style, WebGPU, reduce_scatter_add",
-		"further ode, WebGPU, reduce_dot_general_mul_zero",
 	},
 }
 

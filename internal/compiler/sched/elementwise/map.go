@@ -73,7 +73,7 @@ func (w *Space) Candidates() []emit.Ranked {
 	}
 	alone := w.cost(plain)
 	list[0].Cost = alone
-	vectors := w.vectorizes() || emit.WithMma && w.joinsVectors()
+	vectors := w.vectorizes() || w.joinsVectors()
 	for each := emit.VectorWidth; each <= maxEach; each *= 2 {
 		s := emit.Schedule{Family: emit.Elements, Each: each}
 		switch {
@@ -202,21 +202,35 @@ func (w *Space) vectorizes() bool {
 	})
 }
 
-// joinsVectors reports whether all accesses of four elements are vectors in the branches of a concatenation, see
-// [emit.NarrowBranches] (H200: concatenations of 160 to 1,024 channels moved 1,160 GB/s by single elements).
+// joinsVectors reports whether all accesses of four elements are vectors, as of rows that are read by indices, or on CUDA in
+// the branches of a concatenation, see [emit.NarrowBranches] (H200: concatenations of 160 to 1,024 channels moved 1,160 GB/s
+// by single elements). Elsewhere than on CUDA the four may share one element, such as the index.
 func (w *Space) joinsVectors() bool {
 	s := emit.Schedule{Family: emit.Elements, Each: emit.VectorWidth}
-	if w.e.Caps.Dialect != dtype.CUDA || !w.Fits(s) {
+	if emit.CostlyBarriers(w.e.Caps) || !w.Fits(s) {
 		return false
 	}
 	m := emit.NewVectorizer(w.e.Sibling())
-	vectorStores(m, w.Group, m.Position("i", fusion.Product(w.Group.Outer)/s.Each), s.Each)
+	stores := vectorStores(m, w.Group, m.Position("i", fusion.Product(w.Group.Outer)/s.Each), s.Each)
 	for id := range m.Scalars {
-		if m.Partition.Tensor(id).Len() > 1 {
+		if m.Partition.Tensor(id).Len() > 1 && (w.e.Caps.Dialect == dtype.CUDA || !loadOne(stores, id)) {
 			return false
 		}
 	}
 	return true
+}
+
+// loadOne reports whether the values of stores load one element of a tensor.
+func loadOne(stores []emit.PendingStore, id int) bool {
+	loads := map[string]bool{}
+	for _, s := range stores {
+		scalar.Walk(s.Value, func(n scalar.Expr) {
+			if n.Op == scalar.OpLoad && n.Ref == id {
+				loads[scalar.Key(n)] = true
+			}
+		})
+	}
+	return len(loads) == 1
 }
 
 // maxGatheredOps is the number of operations up to which a thread has several elements whose operands are no vectors

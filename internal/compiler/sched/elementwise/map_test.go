@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/hardware"
@@ -88,5 +89,33 @@ func TestConcatenationsAreVectorized(t *testing.T) {
 			}
 			schedtest.RunOn(t, g, quick, 0)
 		})
+	}
+}
+
+// TestRowsByIndicesAreVectorized reads rows by indices by WebGPU: as vectors, in which the index is loaded once, where rows are
+// whole vectors.
+func TestRowsByIndicesAreVectorized(t *testing.T) {
+	target := plan.WebGPU()
+	target.Device = hardware.H200()
+	target.Device.Launch = 1 // any map is large
+	for width, want := range map[int]bool{24: true, 36: true, 22: false, 7: false} {
+		g := schedtest.Build(t, func(b *ir.Builder) {
+			b.Output("y", ops.Relu(b, ops.Embedding(b, b.Param("table", ir.F32, ir.Dims(50, width)...), b.Input("i", ir.I32, ir.N(60)))))
+		})
+		schedtest.RunOn(t, g, target, 0)
+		loads, stores := 0, 0
+		for _, k := range schedtest.Kernels(t, g, target) {
+			loop.Walk(k.Body, func(s loop.Stmt) {
+				switch s.(type) {
+				case *loop.LoadVec:
+					loads++
+				case *loop.StoreVec:
+					stores++
+				}
+			})
+		}
+		if got := loads > 0 && stores > 0; got != want {
+			t.Errorf("rows of %d: %d vectors loaded, %d stored", width, loads, stores)
+		}
 	}
 }

@@ -43,7 +43,7 @@ func (m *Vectorizer) Observe(values ...scalar.Expr) {
 	}
 }
 
-// ObserveWritten records the loads and copies in the statements that are already written, here and in the blocks
+// ObserveWritten records the loads, stores and copies in the statements that are already written, here and in the blocks
 // around, and those by tensor maps, as scalars.
 func (m *Vectorizer) ObserveWritten() {
 	for _, b := range m.TensorMaps {
@@ -56,8 +56,13 @@ func (m *Vectorizer) ObserveWritten() {
 
 func (m *Vectorizer) observeBody(body []loop.Stmt) {
 	loop.Walk(body, func(s loop.Stmt) {
-		if c, ok := s.(*loop.CopyAsync); ok {
-			m.record(c.From, false)
+		switch s := s.(type) {
+		case *loop.CopyAsync:
+			m.record(s.From, false)
+		case *loop.Store:
+			if s.Array >= 0 {
+				m.record(s.Array, false)
+			}
 		}
 		loop.EachNode(s, func(n scalar.Expr) {
 			if n.Op == scalar.OpLoad && n.Ref >= 0 {
@@ -127,6 +132,22 @@ func (m *Vectorizer) Load(values []scalar.Expr) {
 	for i, x := range values {
 		values[i] = m.loaded(x, names)
 	}
+}
+
+// LoadIn has a loop without nested statements load vectors for elements, of tensors that no other statement accesses.
+func (m *Vectorizer) LoadIn(f *loop.For) {
+	body, names := f.Body, map[string][]string{}
+	f.Body = nil
+	m.ObserveWritten()
+	for _, s := range body {
+		loop.EachExpr(s, func(x scalar.Expr) { m.Observe(x) })
+	}
+	m.Decide()
+	f.Body = m.Nested(func() {
+		for _, s := range body {
+			m.Add(loop.MapExprs([]loop.Stmt{s}, func(x scalar.Expr) scalar.Expr { return m.loaded(x, names) })...)
+		}
+	})
 }
 
 func (m *Vectorizer) loaded(x scalar.Expr, names map[string][]string) scalar.Expr {

@@ -231,3 +231,20 @@ func TestPaddedOperandsLoadOneElement(t *testing.T) {
 		}
 	}
 }
+
+// TestSmallProductsByTiles computes small products by tiles on a GPU where a thread for each result costs more, and by such threads
+// where there are few tiles.
+func TestSmallProductsByTiles(t *testing.T) {
+	for _, c := range []struct {
+		m, n, k int
+		tiles   bool
+	}{{1024, 64, 32, true}, {1000, 33, 31, true}, {64, 64, 32, false}} {
+		g := schedtest.Build(t, func(b *ir.Builder) { schedtest.MatmulBias(b, c.m, c.n, c.k, "nn", ops.Relu) })
+		for _, o := range schedtest.Choices(t, g, plan.WebGPU()) {
+			if got := o.Candidates[0].Family == emit.Tiles; got != c.tiles {
+				t.Errorf("%d × %d × %d: %s", c.m, c.n, c.k, o.Candidates[0].Schedule)
+			}
+		}
+		schedtest.Run(t, g)
+	}
+}

@@ -49,7 +49,7 @@ func Emit(e *emit.Emitter, g *fusion.Group, s emit.Schedule) []emit.Launch {
 		}
 		s = shapeRows(e, g)
 	}
-	if emit.WithMma && s.M > 0 {
+	if s.M > 0 {
 		w := NewSpace(e, g)
 		if t, ok := w.tile(); ok {
 			if out, ok := emitTiles(e, g, t, s); ok {

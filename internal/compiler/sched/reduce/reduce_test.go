@@ -215,20 +215,22 @@ func TestAdjacentRowsShareAThread(t *testing.T) {
 // TestTilesOfWindows reduces windows by tiles: convolutions of one and a few channels a group and both gradients, with strides and
 // dilations, sums that are split into parts of which the last is short, and what follows in the same kernel.
 func TestTilesOfWindows(t *testing.T) {
-	target := schedtest.Hopper()
+	targets := []plan.Target{schedtest.Hopper(), plan.WebGPU()}
 	for _, c := range []struct {
-		name               string
-		n, side, ch, each  int // each channels a group
-		window, stride     int
-		dilation, expected int
+		name              string
+		n, side, ch, each int // each channels a group
+		window, stride    int
+		dilation          int
+		expected          [2]int // by target
 	}{
-		{"3 by 3", 3, 8, 8, 1, 3, 1, 1, 3},
-		{"5 by 5, stride 2", 2, 16, 4, 1, 5, 2, 1, 2},
-		{"7 by 7", 5, 7, 8, 1, 7, 1, 1, 3},
-		{"3 by 3, dilation 2", 1, 12, 4, 1, 3, 1, 2, 3},
-		{"4 channels a group", 8, 12, 16, 4, 3, 1, 1, 3},
-		{"8 channels a group", 2, 6, 16, 8, 3, 1, 1, 2},
-		{"4 channels a group, stride 2", 2, 8, 8, 4, 3, 2, 1, 2},
+		{"3 by 3", 3, 8, 8, 1, 3, 1, 1, [2]int{3, 3}},
+		{"3 by 3, 5 channels", 3, 8, 5, 1, 3, 1, 1, [2]int{0, 3}},
+		{"5 by 5, stride 2", 2, 16, 4, 1, 5, 2, 1, [2]int{2, 2}},
+		{"7 by 7", 5, 7, 8, 1, 7, 1, 1, [2]int{3, 3}},
+		{"3 by 3, dilation 2", 1, 12, 4, 1, 3, 1, 2, [2]int{3, 3}},
+		{"4 channels a group", 8, 12, 16, 4, 3, 1, 1, [2]int{3, 1}},
+		{"8 channels a group", 2, 6, 16, 8, 3, 1, 1, [2]int{2, 1}},
+		{"4 channels a group, stride 2", 2, 8, 8, 4, 3, 2, 1, [2]int{2, 0}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			g := schedtest.Build(t, func(b *ir.Builder) {
@@ -244,21 +246,85 @@ func TestTilesOfWindows(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			tiles := 0
-			forced := schedtest.Forced(t, g, target, func(o *plan.Choice) (emit.Schedule, bool) {
+			for i, target := range targets {
+				tiles := 0
+				forced := schedtest.Forced(t, g, target, func(o *plan.Choice) (emit.Schedule, bool) {
+					for _, r := range o.Candidates {
+						if r.Family == emit.Columns && r.M > 0 {
+							tiles++
+							return r.Schedule, true
+						}
+					}
+					return emit.Schedule{}, false
+				})
+				if tiles < c.expected[i] {
+					t.Errorf("%s: %d reductions by tiles, want %d", target.Name, tiles, c.expected[i])
+				}
+				schedtest.RunOn(t, g, forced, 0)
+			}
+		})
+	}
+}
+
+// TestTilesOfFewChannelsLoadVectors reduces windows of a few channels a group by WebGPU in tiles of four adjacent rows, which share
+// what they load; halves are loaded one by one. A channel alone shares nothing with its neighbours, whose tiles have one row.
+func TestTilesOfFewChannelsLoadVectors(t *testing.T) {
+	for _, c := range []struct {
+		name         string
+		d            ir.DType
+		ch, channels int // channels a group
+		width        int
+		vectors      bool
+	}{
+		{"f32", ir.F32, 12, 4, 4, true},
+		{"f16", ir.F16, 12, 4, 4, false},
+		{"bf16", ir.BF16, 12, 4, 4, false},
+		{"3 channels a group", ir.F32, 9, 3, 0, false},
+		{"1 channel a group", ir.F32, 12, 1, 1, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			g := schedtest.Build(t, func(b *ir.Builder) {
+				x, w := b.Input("x", c.d, ir.Dims(2, 9, 7, c.ch)...), b.Param("w", c.d, ir.Dims(2, 2, c.channels, c.ch)...)
+				b.Output("y", ops.Conv2D(b, x, w, ir.Value{}, ops.Conv2DAttrs{PadLo: []int{1, 1}, PadHi: []int{0, 1}, Groups: c.ch / c.channels}))
+			})
+			width := 0
+			forced := schedtest.Forced(t, g, plan.WebGPU(), func(o *plan.Choice) (emit.Schedule, bool) {
 				for _, r := range o.Candidates {
 					if r.Family == emit.Columns && r.M > 0 {
-						tiles++
+						width = r.Each
 						return r.Schedule, true
 					}
 				}
 				return emit.Schedule{}, false
 			})
-			if tiles < c.expected {
-				t.Errorf("%d reductions by tiles, want %d", tiles, c.expected)
+			if width != c.width {
+				t.Errorf("tiles of %d adjacent rows, want %d (0: no tiles)", width, c.width)
+			}
+			vectors := false
+			for _, k := range schedtest.Kernels(t, g, forced) {
+				loop.Walk(k.Body, func(s loop.Stmt) {
+					_, is := s.(*loop.LoadVec)
+					vectors = vectors || is
+				})
+			}
+			if vectors != c.vectors {
+				t.Errorf("vectors: %t", vectors)
 			}
 			schedtest.RunOn(t, g, forced, 0)
 		})
+	}
+}
+
+// TestColumnSumsInOneLaunch sums columns of some hundred rows by WebGPU whole, with more threads for each of fewer columns, where
+// a second launch would take longer; those of many rows are split.
+func TestColumnSumsInOneLaunch(t *testing.T) {
+	for _, c := range []struct{ rows, columns, launches int }{{1024, 64, 1}, {1000, 37, 1}, {8000, 64, 2}} {
+		g := schedtest.Build(t, func(b *ir.Builder) {
+			b.Output("y", ops.ReduceSum(b, b.Input("x", ir.F32, ir.Dims(c.rows, c.columns)...), 0))
+		})
+		if names := schedtest.Run(t, g); len(names) != c.launches {
+			t.Errorf("%d × %d: kernels %v, want %d", c.rows, c.columns, names, c.launches)
+		}
 	}
 }
 

@@ -46,15 +46,12 @@ func (w *Space) Rule() emit.Schedule {
 
 // Tiles returns the schedule by tiles and its cost, if the reduction has one.
 func (w *Space) Tiles() (r emit.Ranked, ok bool) {
-	if !emit.WithMma {
-		return r, false
-	}
 	t, ok := w.tile()
 	if !ok {
 		return r, false
 	}
 	s := t.schedule(w.e, w.Group)
-	return emit.Ranked{Schedule: s, Cost: w.tileCost(t, s)}, s.Split == 1 || w.splits()
+	return emit.Ranked{Schedule: s, Cost: w.cost(s)}, s.Split == 1 || w.splits()
 }
 
 // usual returns the default schedule without tiles.
@@ -63,11 +60,32 @@ func (w *Space) usual() emit.Schedule {
 	if s.Each > 0 {
 		return s
 	}
-	if alone := RowPerThread(w.Group); emit.CostlyBarriers(w.e.Caps) && w.cost(alone) < w.cost(s) {
+	if alone := RowPerThread(w.Group); (emit.CostlyBarriers(w.e.Caps) || w.isBrief(s)) && w.cost(alone) < w.cost(s) {
 		return alone
 	}
 	s.Split = evenParts(w.e, w.Group, s, w.Group.Rows().Parts())
+	t := narrowColumns(s)
+	if w.e.Caps.Dialect != dtype.CUDA && fusion.Product(w.Group.Inner) <= maxSerialRow*t.Lanes && w.Fits(t) && w.cost(t) < w.cost(s) {
+		return t
+	}
 	return w.fewerLanes(s)
+}
+
+// narrowColumns returns a schedule of split columns in whole ones, as many as a sector has and with more threads each: a launch
+// less, which takes longer than such a sum (of an ODE's backward loop, bias sums of 1,024 rows were 16 of 41 dispatches).
+func narrowColumns(s emit.Schedule) emit.Schedule {
+	if s.Family == emit.Columns && s.Split > 1 {
+		for s.Split = 1; s.Rows > emit.SectorElements; s.Rows /= 2 {
+			s.Lanes *= 2
+		}
+	}
+	return s
+}
+
+// isBrief reports whether several threads share short rows that are contiguous across rows. On CUDA such rows are those of
+// [VectorPerThread].
+func (w *Space) isBrief(s emit.Schedule) bool {
+	return w.e.Caps.Dialect != dtype.CUDA && s.Family == emit.Columns && s.Lanes > 1 && fusion.Product(w.Group.Inner) <= maxSerialRow
 }
 
 // fewerLanes returns a schedule of rows with half, a quarter or an eighth of the lanes and more rows in a workgroup where its
@@ -188,6 +206,11 @@ func (w *Space) cost(s emit.Schedule) float64 {
 		Threads: min(groups*s.Rows, rows*s.Split) * s.Lanes, BytesInFlight: 4 * min(each, MaxUnroll),
 		Ops: float64(rows) * float64(length) * float64(w.Group.Weight()+emit.PointOps),
 	}
+	if s.M > 0 { // index arithmetic and loads are those of the elements that differ
+		t, _ := w.tile()
+		load.Threads = rows / (t.rows * t.width) * s.Split
+		load.Ops = float64(rows) * float64(length) * (1 + float64(w.Group.Weight()+emit.PointOps)/t.sharing)
+	}
 	load.Sectors = load.Bytes
 	if short := min(s.Lanes, length); s.Family == emit.Rows && short < emit.SectorElements {
 		load.Sectors *= float64(emit.SectorElements) / float64(short)
@@ -199,23 +222,6 @@ func (w *Space) cost(s emit.Schedule) float64 {
 	for lanes := s.Lanes; lanes > 1; lanes /= 2 {
 		time += d.Barrier * d.Waves(groups, s.Lanes*s.Rows)
 	}
-	if s.Split > 1 {
-		time += d.Launch + 2*4*float64(rows*s.Split)/d.Bandwidth()
-	}
-	return time
-}
-
-// tileCost is the cost of a tile: index arithmetic and loads are those of the elements that differ.
-func (w *Space) tileCost(t tile, s emit.Schedule) float64 {
-	rows, length := max(fusion.Product(w.Group.Outer), 1), max(fusion.Product(w.Group.Inner), 1)
-	load := hardware.Work{
-		Bytes:   emit.BytesOf(w.Group.Reads()) + emit.BytesOf(w.Group.Writes()),
-		Threads: rows / (t.rows * emit.VectorWidth) * s.Split, BytesInFlight: 4 * MaxUnroll,
-		Ops: float64(rows) * float64(length) * (1 + float64(w.Group.Weight()+emit.PointOps)/t.sharing),
-	}
-	load.Sectors = load.Bytes
-	d := w.e.Caps.Profile()
-	time := load.Time(d)
 	if s.Split > 1 {
 		time += d.Launch + 2*4*float64(rows*s.Split)/d.Bandwidth()
 	}

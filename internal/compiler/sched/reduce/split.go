@@ -42,12 +42,9 @@ func splitRows(e *emit.Emitter, g *fusion.Group, s emit.Schedule) (l emit.Launch
 	r.from = r.let("from", scalar.Mul(part, loop.Int(length)))
 	r.to = r.let("to", scalar.Min(scalar.Add(r.from, loop.Int(length)), loop.Int(fusion.Product(g.Inner))))
 
-	var stores []loop.Stmt
-	for _, a := range r.partialStage(r.membersAt(0, true)) {
-		t := NewPartial(len(partials), a.spec.DType, g, parts)
-		partials = append(partials, t)
-		stores = append(stores, e.Store(t, append(ir.Index{part}, r.row...), scalar.FreeVar(a.name, a.spec.DType))...)
-	}
+	accs := r.partialStage(r.membersAt(0, true))
+	partials = newPartials(accs, g, parts)
+	stores := r.storePartials(partials, accs, part)
 	writes := scalar.And(scalar.Eq(r.lane, loop.Int(0)), r.inRange)
 	r.Body = append(r.Body, emit.Guard(writes, stores)...)
 	return e.Finish(g.Name()+"_parts", r.Body), partials
@@ -165,6 +162,22 @@ func (c *chunk) accumulateParts(r *rowEmitter, m *fusion.Member, accs []accumula
 		next = append(next, scalar.Select(c.valid, r.Load(partials[i], at), a.spec.Init))
 	}
 	r.assign(accs, m.Reduction().Combine(m.Node, old, next))
+}
+
+// newPartials adds tensors for the partial results of accumulators.
+func newPartials(accs []accumulator, g *fusion.Group, parts int) (out []*fusion.Tensor) {
+	for n, a := range accs {
+		out = append(out, NewPartial(n, a.spec.DType, g, parts))
+	}
+	return out
+}
+
+// storePartials returns the stores of a row's partial results of a part.
+func (r *rowEmitter) storePartials(partials []*fusion.Tensor, accs []accumulator, part scalar.Expr) (stores []loop.Stmt) {
+	for n, a := range accs {
+		stores = append(stores, r.Store(partials[n], append(ir.Index{part}, r.row...), scalar.FreeVar(a.name, a.spec.DType))...)
+	}
+	return stores
 }
 
 // NewPartial adds a tensor for the partial results of accumulator n, by part and row:
