@@ -44,14 +44,13 @@ type cachedAttention struct {
 	width     int // e
 	pasts     int // 1, or one for each sequence
 	rowed     bool
-	pages     int  // of a sequence of q; 0 if its cache is contiguous
-	shuffles  bool // adjacent threads add their parts of a score by shuffles
-	rows      int  // queries of all heads that share a head of k
-	threads   int  // of the features
-	strands   int  // threads of a feature, which divide the keys of a block
-	lanes     int  // adjacent threads that compute the scores of a key together
-	block     int  // keys of a workgroup
-	blocks    int  // workgroups of a head
+	pages     int // of a sequence of q; 0 if its cache is contiguous
+	rows      int // queries of all heads that share a head of k
+	threads   int // of the features
+	strands   int // threads of a feature, which divide the keys of a block
+	lanes     int // adjacent threads that compute the scores of a key together
+	block     int // keys of a workgroup
+	blocks    int // workgroups of a head
 }
 
 func cachedAttentionKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
@@ -82,7 +81,6 @@ func cachedAttentionKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
 	if partial, ok := c.byWarps(n, caps); ok {
 		return c.with(partial, n)
 	}
-	c.shuffles = caps.Lanes() == loop.Warp
 	if !c.divide(caps) {
 		return nil
 	}
@@ -231,20 +229,11 @@ func (c *cachedAttention) partial(n *ir.Node) ir.KernelLaunch {
 		return scalar.LoadAt(v, c.d, scalar.Add(times(w.position(key), c.width), feature))
 	})
 	score, weight := w.shared("score", ir.F32, c.rows*c.block), w.shared("weight", ir.F32, c.rows*c.block)
-	if w.shuffles {
-		w.Barrier()
-		multiply(queries, func(key, part scalar.Expr, sums []scalar.Expr) { w.scoreByShuffles(score, key, part, sums) })
-	} else {
-		dots := w.shared("dots", ir.F32, c.rows*c.block*c.lanes)
-		w.Barrier()
-		multiply(queries, func(key, part scalar.Expr, sums []scalar.Expr) {
-			for r, sum := range sums {
-				w.Store(dots, scalar.Add(times(plus(key, r*c.block), c.lanes), part), sum)
-			}
-		})
-		w.Barrier()
-		w.each("i", lane, c.rows*c.block, func(i scalar.Expr) { w.Store(score, i, w.score(dots, i)) })
-	}
+	dots := w.shared("dots", ir.F32, c.rows*c.block*c.lanes)
+	w.Barrier()
+	multiply(queries, dots)
+	w.Barrier()
+	w.each("i", lane, c.rows*c.block, func(i scalar.Expr) { w.Store(score, i, w.score(dots, i)) })
 	most, maximum := w.maxima(score, lane, c.rows, c.block), w.shared("most", ir.F32, c.rows)
 	w.each("i", lane, c.rows*c.block, func(i scalar.Expr) {
 		row := w.Let("row", over(i, c.block))
@@ -278,10 +267,10 @@ func (w *cachedWriter) each(prefix string, lane scalar.Expr, n int, f func(i sca
 	w.Loop(prefix, lane, loop.Int(n), w.threads*w.strands, n-1, f)
 }
 
-// dotsOf returns a function of queries that multiplies each key with them, in parts: a thread multiplies every lanes-th element,
-// and store gets its sums. It loads some from several places of a key before it adds their products: each is in another sector of
+// dotsOf returns a function of queries that stores the products of each key with them, in parts: a thread multiplies every lanes-th
+// element. It loads some from several places of a key before it adds their products: each is in another sector of
 // memory, and their loads wait together. If a thread has no more than these, they are loaded here.
-func (w *cachedWriter) dotsOf(k int, lane scalar.Expr) func(queries int, store func(key, part scalar.Expr, sums []scalar.Expr)) {
+func (w *cachedWriter) dotsOf(k int, lane scalar.Expr) func(queries, dots int) {
 	atOnce := 1
 	for atOnce < cachedAtOnce && w.depth/w.lanes%(2*atOnce) == 0 {
 		atOnce *= 2
@@ -301,15 +290,8 @@ func (w *cachedWriter) dotsOf(k int, lane scalar.Expr) func(queries int, store f
 	if once {
 		own, elements = load(scalar.Max(scalar.Min(first, scalar.Sub(w.keys.count, loop.Int(1))), loop.Int(0)), loop.Int(0))
 	}
-	return func(queries int, store func(key, part scalar.Expr, sums []scalar.Expr)) {
-		slots, from, end := w.threads*w.strands/w.lanes, first, w.keys.count
-		if w.shuffles { // which all threads take part in
-			from, end = loop.Int(0), loop.Int(w.block)
-		}
-		w.Loop("key", from, end, slots, w.block-1, func(key scalar.Expr) {
-			if w.shuffles {
-				key = w.Let("own", scalar.Add(key, first))
-			}
+	return func(queries, dots int) {
+		w.Loop("key", first, w.keys.count, w.threads*w.strands/w.lanes, w.block-1, func(key scalar.Expr) {
 			sums := w.zeros(w.rows)
 			w.Times("i", steps, func(i scalar.Expr) {
 				if !once {
@@ -321,32 +303,11 @@ func (w *cachedWriter) dotsOf(k int, lane scalar.Expr) func(queries int, store f
 					}
 				}
 			})
-			store(key, part, sums)
+			for r, sum := range sums {
+				w.Store(dots, scalar.Add(times(plus(key, r*w.block), w.lanes), part), sum)
+			}
 		})
 	}
-}
-
-// scoreByShuffles stores the scores of a key, of which adjacent threads have a part each.
-func (w *cachedWriter) scoreByShuffles(score int, key, part scalar.Expr, sums []scalar.Expr) {
-	for r, sum := range sums {
-		sums[r] = w.shuffled(sum, w.lanes/2, scalar.Add)
-	}
-	w.When(scalar.And(scalar.Eq(part, loop.Int(0)), scalar.Lt(key, loop.Int(w.block))), func() {
-		for r, sum := range sums {
-			s := scalar.Select(scalar.Lt(key, w.keys.count), w.seenScore(sum, key, loop.Int(r%w.queries)), scalar.Const(ir.F32, math.Inf(-1)))
-			w.Store(score, plus(key, r*w.block), s)
-		}
-	})
-}
-
-// shuffled combines a value over groups of 2·across adjacent threads.
-func (w *cachedWriter) shuffled(x scalar.Expr, across int, combine func(x, y scalar.Expr) scalar.Expr) scalar.Expr {
-	for ; across > 0; across /= 2 {
-		name := w.Name("other")
-		w.Add(&loop.Shuffle{Name: name, Value: x, Xor: across})
-		x = w.Let("both", combine(x, scalar.FreeVar(name, ir.F32)))
-	}
-	return x
 }
 
 // score returns element i of the scores [queries, keys], from products in parts: -Inf where the query does not attend to the key.

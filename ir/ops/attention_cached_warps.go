@@ -150,6 +150,16 @@ func (w *cachedWriter) scoresByWarps(q, k, weight int, lane scalar.Expr) scalar.
 	return w.Let("keys", scalar.Mul(rounds, loop.Int(step)))
 }
 
+// shuffled combines a value over groups of 2·across adjacent threads.
+func (w *cachedWriter) shuffled(x scalar.Expr, across int, combine func(x, y scalar.Expr) scalar.Expr) scalar.Expr {
+	for ; across > 0; across /= 2 {
+		name := w.Name("other")
+		w.Add(&loop.Shuffle{Name: name, Value: x, Xor: across})
+		x = w.Let("both", combine(x, scalar.FreeVar(name, ir.F32)))
+	}
+	return x
+}
+
 // overWarp combines each row of weights, in every warp.
 func (w *cachedWriter) overWarp(weight int, lane, keys scalar.Expr, combine func(x, y scalar.Expr) scalar.Expr, zero float64) []scalar.Expr {
 	out := make([]scalar.Expr, w.rows)

@@ -69,7 +69,7 @@ func TestCachedAttentionPastItsRoomIsZero(t *testing.T) {
 }
 
 // TestCachedAttentionOfManyBlocks runs the CUDA kernels, whose threads read vectors, and those of all GPUs, whose threads
-// share a key and divide the keys of a feature, with shuffles and without: lengths from none to many full blocks of keys, several sequences
+// share a key and divide the keys of a feature: lengths from none to many full blocks of keys, several sequences
 // selected by row, windows, wide values, pages that are no whole rounds of loads, and NaN in visible keys.
 func TestCachedAttentionOfManyBlocks(t *testing.T) {
 	of := func(a ops.CachedAttentionAttrs, d ir.DType, dims [3][]int, past, row *ir.Array) ir.Sample {
