@@ -118,8 +118,11 @@ func TestCachedAttentionOfManyRows(t *testing.T) {
 		target      plan.Target
 		heads, size int
 	}{
-		{"16 KiB", plan.WebGPU(), 8, 64}, {"16 KiB, shuffles", byWarps(), 8, 64}, {"16 KiB, wide", plan.WebGPU(), 4, 256},
-		{"32 KiB, wide", larger(plan.WebGPU()), 8, 256}, {"32 KiB, wide, shuffles", larger(byWarps()), 8, 256},
+		{"16 KiB", plan.WebGPU(), 8, 64},
+		{"16 KiB, shuffles", byWarps(), 8, 64},
+		{"16 KiB, wide", plan.WebGPU(), 4, 256},
+		{"32 KiB, wide", larger(plan.WebGPU()), 8, 256},
+		{"32 KiB, wide, shuffles", larger(byWarps()), 8, 256},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := ir.Sample{Attrs: &ops.CachedAttentionAttrs{Scale: 0.2, Window: 60}}
