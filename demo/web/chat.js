@@ -68,6 +68,7 @@ const inTurn = (next) => opening = opening.then(next, next);
 
 /** Closes the model that talks, and has the one that a function opens in its place. */
 async function replace(open) {
+  allowSeveral(false);
   await talk.begin(undefined);
   model?.close();
   model = undefined;
@@ -79,8 +80,8 @@ async function replace(open) {
     model = await open(progress);
     await talk.begin({ model, tokenizer: used.tokenizer, answers: 1 });
     find('answers').value = '1';
-    allowSeveral(false);
   } catch (error) {
+    allowSeveral(true);
     panel.begin(undefined);
     find('model-about').textContent = 'No model is open: open it again.';
     throw error;
@@ -94,18 +95,19 @@ async function replace(open) {
 /** Opens what was offered in place of the model there is, or the same once more. What is being loaded ends before. */
 function load(given, context) {
   loading?.abort();
-  return inTurn(() => open(given, context));
+  const stop = loading = new AbortController();
+  find('answers').disabled = true; // which would open the one before once more
+  return inTurn(() => open(given, context, stop));
 }
 
-async function open(given, context) {
-  const stop = loading = new AbortController(), same = given === used, many = answers();
+async function open(given, context, stop) {
+  const same = given === used, many = answers();
   await talk.begin(undefined, same);
   panel.begin(undefined);
   model?.close();
   model = undefined;
   if (!same) used?.file.close();
   [used, usedContext] = [given, context];
-  find('answers').disabled = true;
   find('loading').hidden = false;
   find('where').hidden = true;
   find('progress').removeAttribute('value');
@@ -125,8 +127,10 @@ async function open(given, context) {
     if (error.kind !== 'abort') throw error;
   } finally {
     find('loading').hidden = true;
-    allowSeveral(true);
-    loading = undefined;
+    if (loading === stop) { // no other is waiting
+      allowSeveral(true);
+      loading = undefined;
+    }
   }
   void model?.program.lost.then(lost);
 }

@@ -108,12 +108,15 @@ func (c *cachedAttention) divide(caps loop.Caps) bool {
 		for c.lanes = maxKeyLanes; c.lanes > 1 && (c.lanes*c.block > c.threads*c.strands || c.depth%c.lanes != 0); {
 			c.lanes /= 2
 		}
-		if 4*c.rows*(c.depth+c.block*(c.lanes+2)+rowParts+1+c.strands*(c.width+1)) <= caps.SharedBytes {
+		if 4*(c.staged()+c.rows*(c.block*(1+c.lanes)+rowParts+1)) <= caps.SharedBytes {
 			return true
 		}
 	}
 	return false
 }
+
+// staged returns the number of elements of workgroup memory that hold the queries and, once these are read, the sums of values.
+func (c *cachedAttention) staged() int { return c.rows * max(c.depth, c.strands*(c.width+1)) }
 
 // with returns the algorithm of a first kernel.
 func (c *cachedAttention) with(partial ir.KernelLaunch, n *ir.Node) *ir.Algorithm {
@@ -223,17 +226,17 @@ func (c *cachedAttention) partial(n *ir.Node) ir.KernelLaunch {
 	lane := loop.LocalID(0, c.threads*c.strands)
 	w, q, k, v := c.openPartial(n, (*cachedWriter).operand)
 	w.openBlock(n)
-	queries := w.staged(q, lane)
+	stage := w.shared("stage", ir.F32, c.staged())
+	w.stageQueries(stage, q, lane)
 	multiply := w.dotsOf(k, lane)
 	sum := w.sumsOf(lane, items{w.keys.from, w.keys.count, scalar.Max(scalar.Sub(w.keys.count, loop.Int(1)), loop.Int(0)), c.block, cachedAtOnce}, c.rows, func(key, feature scalar.Expr) scalar.Expr {
 		return scalar.LoadAt(v, c.d, scalar.Add(times(w.position(key), c.width), feature))
 	})
-	score, weight := w.shared("score", ir.F32, c.rows*c.block), w.shared("weight", ir.F32, c.rows*c.block)
-	dots := w.shared("dots", ir.F32, c.rows*c.block*c.lanes)
+	score, weight := w.shared("score", ir.F32, c.rows*c.block), w.shared("weight", ir.F32, c.rows*c.block*c.lanes)
 	w.Barrier()
-	multiply(queries, dots)
+	multiply(stage, weight) // products, which weights replace
 	w.Barrier()
-	w.each("i", lane, c.rows*c.block, func(i scalar.Expr) { w.Store(score, i, w.score(dots, i)) })
+	w.each("i", lane, c.rows*c.block, func(i scalar.Expr) { w.Store(score, i, w.score(weight, i)) })
 	most, maximum := w.maxima(score, lane, c.rows, c.block), w.shared("most", ir.F32, c.rows)
 	w.each("i", lane, c.rows*c.block, func(i scalar.Expr) {
 		row := w.Let("row", over(i, c.block))
@@ -241,7 +244,7 @@ func (c *cachedAttention) partial(n *ir.Node) ir.KernelLaunch {
 		w.Store(weight, i, w.share(float(score, i), own))
 		w.When(scalar.Eq(rest(i, c.block), loop.Int(0)), func() { w.Store(maximum, row, own) })
 	})
-	sums := sum(weight, weight)
+	sums := sum(stage, weight, weight)
 	w.When(scalar.Gt(w.keys.count, w.keys.from), func() {
 		w.each("i", lane, c.rows*(c.width+1), func(i scalar.Expr) {
 			r, feature := w.Let("r", over(i, c.width+1)), rest(i, c.width+1)
@@ -252,14 +255,12 @@ func (c *cachedAttention) partial(n *ir.Node) ir.KernelLaunch {
 	return w.algorithm().Launches[0]
 }
 
-// staged copies the queries of the workgroup's head to workgroup memory, times the scale: what computes them is computed once.
-func (w *cachedWriter) staged(q int, lane scalar.Expr) int {
-	queries := w.shared("queries", ir.F32, w.rows*w.depth)
+// stageQueries copies the queries of the workgroup's head to workgroup memory, times the scale: what computes them is computed once.
+func (w *cachedWriter) stageQueries(stage, q int, lane scalar.Expr) {
 	w.each("i", lane, w.rows*w.depth, func(i scalar.Expr) {
 		x := scalar.Convert(scalar.LoadAt(q, w.tiles.d, scalar.Add(times(w.head, w.rows*w.depth), i)), ir.F32)
-		w.Store(queries, i, scalar.Mul(x, scalar.Const(ir.F32, w.Scale)))
+		w.Store(stage, i, scalar.Mul(x, scalar.Const(ir.F32, w.Scale)))
 	})
-	return queries
 }
 
 // each has the threads divide [0, n).
@@ -381,11 +382,11 @@ type items struct {
 	room, together    int
 }
 
-// sumsOf returns a function of two arrays, weights and counted weights, both [rows, room]. That sums the values of
-// items by the weights and returns the elements of the sums, [rows, width+1], whose last column is the sum of the counted
-// weights. The threads of a feature divide the items, and each loads several values before it adds them. If a thread has
-// no more than these, they are loaded here, so that they arrive while the weights are computed.
-func (w *cachedWriter) sumsOf(lane scalar.Expr, it items, rows int, value func(item, feature scalar.Expr) scalar.Expr) func(weight, counted int) func(i scalar.Expr) scalar.Expr {
+// sumsOf returns a function of three arrays: workgroup memory for the sums of each strand, and weights and counted weights, both
+// [rows, room]. That sums the values of items by the weights and returns the elements of the sums, [rows, width+1], whose last
+// column is the sum of the counted weights. The threads of a feature divide the items, and each loads several values before it
+// adds them. If a thread has no more than these, they are loaded here, so that they arrive while the weights are computed.
+func (w *cachedWriter) sumsOf(lane scalar.Expr, it items, rows int, value func(item, feature scalar.Expr) scalar.Expr) func(of, weight, counted int) func(i scalar.Expr) scalar.Expr {
 	strand, first := w.Let("strand", over(lane, w.threads)), w.Let("first", rest(lane, w.threads))
 	from := w.Let("from", scalar.Add(it.from, times(strand, it.together)))
 	load := func(item, feature scalar.Expr) (own, values []scalar.Expr) {
@@ -400,8 +401,7 @@ func (w *cachedWriter) sumsOf(lane scalar.Expr, it items, rows int, value func(i
 	if once {
 		own, values = load(from, scalar.Min(first, loop.Int(w.width-1)))
 	}
-	return func(weight, counted int) func(i scalar.Expr) scalar.Expr {
-		of := w.shared("sums", ir.F32, w.strands*size)
+	return func(of, weight, counted int) func(i scalar.Expr) scalar.Expr {
 		w.Barrier()
 		w.Loop("feature", first, loop.Int(w.width), w.threads, w.width-1, func(feature scalar.Expr) {
 			sums, totals := w.zeros(rows), w.zeros(rows)
@@ -473,7 +473,7 @@ func (c *cachedAttention) combine(n *ir.Node) ir.KernelLaunch {
 		w.Store(weight, block, share)
 		w.Store(counted, block, scalar.Mul(share, float(counted, block)))
 	})
-	sums := sum(weight, counted)
+	sums := sum(w.shared("sums", ir.F32, c.strands*(c.width+1)), weight, counted)
 	w.each("feature", lane, c.width, func(feature scalar.Expr) {
 		total := sums(loop.Int(c.width))
 		y := scalar.Select(scalar.Eq(total, zero), zero, scalar.Div(sums(feature), total)) // NaN if the total is

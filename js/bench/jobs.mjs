@@ -199,7 +199,7 @@ export const siteJobs = {
   large: [product(2048), matvec(4096), softmax(4096), mlp(large, 128, true), cnn(128), lm(128, 128, 4, 4, 32)],
   networks: networkJobs,
   largeNetworks: largeNetworkJobs,
-  tiny: [product(64), mlp(digits, 32, true), forward('vit', { batch: 1, size: 16, patch: 4, width: 32, heads: 2, blocks: 1 })],
+  tiny: [product(64), mlp(digits, 32, true), forward('resnet', { batch: 1, size: 8, widths: [8] })],
 };
 
 /** The ways by which a large batch reaches a training step. */

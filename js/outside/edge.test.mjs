@@ -26,6 +26,7 @@ after(async () => {
 
 const model = (n) => graph('model', { inputs: { x: ['f32', [n, 3]] }, params: { w: ['f32', [3, 2]] } }, (_, { x, w }) => ({ loss: x.matmul(w).square().mean() }));
 const post = (body, signal) => fetch(`${origin}/v1/plans`, { method: 'POST', headers: { 'content-type': 'application/json' }, body: JSON.stringify(body), signal });
+
 test('a plan is that of the compiler, and is kept by its hash', async (t) => {
   const step = { optimizer: { kind: 'adamw', weightDecay: 0.1 }, history: 8 }, made = model(4);
   const want = await compile({ name: 'model', entries: { step: made.step(step) }, targets: ['webgpu', 'wasm'] });

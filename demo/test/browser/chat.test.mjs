@@ -64,6 +64,7 @@ test('writes by itself, opens a model from a file, talks, keeps it, tunes it and
   await page.fill('#temperature', '0');
   await page.fill('#message', 'Hello <|end|>');
   await page.press('#message', 'Enter');
+  await page.press('#message', 'Enter'); // does not end the answer
   await silent(page);
   const [asked, answer] = await page.locator('#log p').allTextContents();
   assert.equal(asked, 'Hello <|end|>');
@@ -80,6 +81,7 @@ test('writes by itself, opens a model from a file, talks, keeps it, tunes it and
   await page.fill('#tune-source', 'to be, or not to be: that is the question');
   await page.click('#tune');
   await until(page, () => /^It takes \d+ kB of memory, weights and all\.$/.test(document.getElementById('tune-memory').textContent));
+  assert.ok(await page.isDisabled('#answers'), 'no other model is opened meanwhile');
   await until(page, () => Number(/^Step ([\d,]+)/.exec(document.getElementById('tune-state').textContent)?.[1].replaceAll(',', '') ?? 0) >= 30);
   for (const worker of page.workers().filter((one) => one.url().endsWith('/worker.js'))) await worker.evaluate(() => { setTimeout(() => { throw new Error('lost on purpose'); }); }).catch(() => {}); // some have ended meanwhile
   await until(page, () => /^The device was lost, and the model is open again/.test(document.getElementById('notice-text').textContent));
@@ -127,13 +129,18 @@ async function openRandom(page) {
   await until(page, () => document.getElementById('log').textContent.length > 60);
   await page.setInputFiles('#file', file);
   await until(page, () => !document.getElementById('offer').hidden);
-  await page.click('#load');
+  const disabled = await page.evaluate(() => {
+    document.getElementById('load').click();
+    return document.getElementById('answers').disabled;
+  });
+  assert.ok(disabled, 'the tiny model is not opened once more');
   await until(page, () => document.getElementById('model-name').textContent === 'Random' && !document.getElementById('send').disabled);
 }
 
 /** Chooses how many answers come at once, and waits until the model is open again, which takes another amount of memory. */
 async function choose(page, answers) {
   const memory = await textOf(page, 'memory');
+  await page.focus('#answers');
   await page.selectOption('#answers', answers);
   await until(page, (before) => document.getElementById('memory').textContent !== before && !document.getElementById('send').disabled, memory);
 }
@@ -158,32 +165,49 @@ test('opens a folder of safetensors', async (t) => {
   assert.deepEqual(page.problems, []);
 });
 
-test('a model that is loaded while another is being loaded takes its place', async (t) => {
+test('a model that is loaded while another is being loaded takes its place, or is stopped', async (t) => {
   const page = await openDemo(t, server, { path: '/chat.html' });
-  await page.setInputFiles('#file', file);
-  await until(page, () => !document.getElementById('offer').hidden && !document.getElementById('send').disabled);
+  const offered = async () => {
+    await page.setInputFiles('#file', file);
+    await until(page, () => !document.getElementById('offer').hidden);
+  };
   await page.evaluate(() => {
-    const answers = document.getElementById('answers'), { arrayBuffer } = Blob.prototype;
-    let slow = true;
+    const { arrayBuffer } = Blob.prototype;
+    window.slow = 0;
     Blob.prototype.arrayBuffer = async function (...args) {
-      if (slow) await new Promise((resolve) => { setTimeout(resolve, 3000); });
+      if (window.slow) await new Promise((resolve) => { setTimeout(resolve, window.slow); });
       return arrayBuffer.apply(this, args);
     };
-    answers.value = '2';
-    answers.dispatchEvent(new Event('change'));
-    setTimeout(() => {
-      slow = false;
-      document.getElementById('load').click();
-    }, 500);
   });
-  await until(page, () => document.getElementById('model-name').textContent === 'Random' && !document.getElementById('send').disabled);
-  await page.waitForTimeout(3000); // until what was slow would end
+  // Opens the model once more, slowly, and clicks while it is being loaded.
+  const meanwhile = (answers, ids, slow) => page.evaluate(([answers, ids, slow]) => new Promise((resolve) => {
+    const find = (id) => document.getElementById(id);
+    window.slow = slow;
+    find('answers').value = answers;
+    find('answers').dispatchEvent(new Event('change'));
+    setTimeout(() => {
+      window.slow = 0;
+      for (const id of ids) find(id).click();
+      resolve();
+    }, 300);
+  }), [answers, ids, slow]);
+  await offered();
+  await until(page, () => !document.getElementById('send').disabled);
+  await meanwhile('2', ['load', 'stop-loading'], 1000);
+  await until(page, () => document.getElementById('model-name').textContent === 'Random' && document.getElementById('loading').hidden);
+  assert.equal(await textOf(page, 'model-about'), 'Loading was stopped. No model is open.');
+  assert.ok(await page.isEnabled('#answers'));
+
+  await offered();
+  await meanwhile('1', ['load'], 1000);
+  await until(page, () => !document.getElementById('send').disabled);
+  await page.waitForTimeout(1000); // until what was slow would end
   assert.match(await textOf(page, 'model-about'), /^llama, 1 layer/);
   assert.ok(!await page.isVisible('#notice') && !await page.isVisible('#loading'));
   await page.fill('#message', 'Hello');
   await page.press('#message', 'Enter');
   await silent(page);
-  assert.equal(await page.locator('#log .written').count(), 2);
+  assert.equal(await page.locator('#log .written').count(), 1);
   assert.deepEqual(page.problems, []);
 });
 
@@ -248,21 +272,35 @@ test('writes several answers at once, of which the visitor goes on with one', as
     await page.click('#send'); // which stops them, so that the context has room for more
     await silent(page);
     [first, second] = await page.locator('#log .written').allTextContents();
-  } while (first.length < 6 || second.length < 6);
-  assert.notEqual(first, second);
+  } while (first.length < 6 || second.length < 6 || first.length === second.length);
   assert.deepEqual(await axe(page), []);
   await page.screenshot({ path: `${shots}chat-several.png`, fullPage: true });
+
+  // Answers as JSON go on with the one that is chosen while their grammar is being made.
+  const schema = '{ "enum": ["sunny", "rainy"] }', turn = (role, text) => role.length + text.length + 3;
+  await page.check('#as-json');
+  await page.fill('#schema', schema);
+  await page.fill('#message', 'So?');
+  await page.evaluate(() => { for (const id of ['send', 'choose-2']) document.getElementById(id).click(); });
+  await silent(page);
+  const [chosen, ...forms] = await page.locator('#log .written').allTextContents();
+  assert.equal(chosen, second);
+  assert.equal(forms.length, 2);
+  for (const form of forms) assert.ok(['sunny', 'rainy'].includes(JSON.parse(form)), form);
+  const prompt = turn('user', 'Hello') + turn('assistant', second) + turn('user', `So?\n\nAnswer with JSON that fits this JSON schema:\n${schema}`) + turn('assistant', '') - 1;
+  assert.equal(parseInt(await textOf(page, 'used')), prompt + Math.max(...forms.map(({ length }) => length)) + 1, 'a character is a token, as is the end');
   await page.getByRole('button', { name: 'Go on with answer 2' }).press('Enter');
   assert.equal(await page.evaluate(() => document.activeElement.id), 'message');
-  assert.deepEqual(await page.locator('#log .written').allTextContents(), [second]);
+  assert.deepEqual(await page.locator('#log .written').allTextContents(), [second, forms[1]]);
+  await page.uncheck('#as-json');
   await choose(page, '1');
-  assert.deepEqual(await page.locator('#log .written').allTextContents(), [second], 'the conversation is kept');
+  assert.deepEqual(await page.locator('#log .written').allTextContents(), [second, forms[1]], 'the conversation is kept');
   await until(page, () => document.activeElement.id === 'answers'); // for the keyboard
   await page.fill('#message', 'And?');
   await page.press('#message', 'Enter');
   await silent(page);
-  assert.ok(parseInt(await textOf(page, 'used')) >= 'Hello'.length + second.length + 'And?'.length, 'its prompt has all turns, of which a character is a token');
-  assert.equal(await page.locator('#log .written').count(), 2);
+  assert.ok(parseInt(await textOf(page, 'used')) >= prompt + forms[1].length + 'And?'.length, 'its prompt has all turns');
+  assert.equal(await page.locator('#log .written').count(), 3);
   assert.deepEqual(page.problems, []);
 });
 

@@ -29,7 +29,7 @@ export class Talk {
     find('message').addEventListener('keydown', (event) => {
       if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return;
       event.preventDefault();
-      find('talk-form').requestSubmit();
+      if (!this.#stop) find('talk-form').requestSubmit(); // which would stop what is being said
     });
     on('clear', 'click', () => this.clear());
   }

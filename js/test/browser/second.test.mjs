@@ -9,7 +9,7 @@ import { scriptPage, serve } from '../rig/serve.mjs';
  * The longest that it may take, in milliseconds, on SwiftShader, and the most visits until one is as quick: others may use
  * the machine.
  */
-const bound = 1000, visits = 12;
+const bound = 1000, visits = 30;
 
 const script = `
 import * as rlx from '/dist/index.js';

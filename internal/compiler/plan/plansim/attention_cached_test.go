@@ -106,6 +106,41 @@ func TestCachedAttentionOfManyBlocks(t *testing.T) {
 	}
 }
 
+// TestCachedAttentionOfManyRows runs the op's own kernels with as many queries and as wide values as 16 and 32 KiB of workgroup
+// memory hold: queries and sums share some of it, as do products and weights.
+func TestCachedAttentionOfManyRows(t *testing.T) {
+	larger := func(p plan.Target) plan.Target {
+		p.SharedBytes = 32 << 10
+		return p
+	}
+	for _, c := range []struct {
+		name        string
+		target      plan.Target
+		heads, size int
+	}{
+		{"16 KiB", plan.WebGPU(), 8, 64},
+		{"16 KiB, wide", plan.WebGPU(), 4, 256},
+		{"32 KiB, wide", larger(plan.WebGPU()), 8, 256},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			s := ir.Sample{Attrs: &ops.CachedAttentionAttrs{Scale: 0.2, Window: 60}}
+			for i, dims := range [][]int{{1, c.heads, 2, c.size}, {1, 1, 90, c.size}, {1, 1, 90, c.size}} {
+				x := ir.NewArray(ir.F32, dims...)
+				for j := range x.F {
+					x.F[j] = math.Sin(float64(j*(i+1)) + float64(i))
+				}
+				x.Round()
+				s.In = append(s.In, x)
+			}
+			s.In = append(s.In, ir.Ints(ir.I32, []int64{80}, 1))
+			kernels := checkSampleOn(t, c.target, ops.OpCachedAttention, s)
+			if len(kernels) != 2 || !strings.HasPrefix(kernels[0], "kernels_") || !strings.HasPrefix(kernels[1], "kernels_") {
+				t.Errorf("kernels %v, want the two of the op", kernels)
+			}
+		})
+	}
+}
+
 // TestCachedAttentionOfAPromptReadsNoHiddenKeys runs many queries, which attend by blocks with a mask: no block that
 // the mask hides from all queries is read, so that NaN in it does not matter.
 func TestCachedAttentionOfAPromptReadsNoHiddenKeys(t *testing.T) {
