@@ -21,9 +21,9 @@ func (c *call) foldDims() bool {
 		}
 		return len(c.out) > 0
 	case "Equal":
-		return c.foldEqual()
+		return foldEqual(c)
 	case "Where":
-		return c.foldWhere()
+		return foldWhere(c)
 	}
 	symbolic := slices.ContainsFunc(c.in, func(v *value) bool { return v != nil && v.dims != nil })
 	fold, ok := dimFolds[c.n.op]
@@ -68,7 +68,7 @@ func (c *call) foldShape() bool {
 }
 
 // foldEqual compares sizes with numbers, as PyTorch does to find those of an Expand that are -1.
-func (c *call) foldEqual() bool {
+func foldEqual(c *call) bool {
 	if len(c.in) != 2 || c.in[0] == nil || c.in[1] == nil || c.in[0].dims == nil && c.in[1].dims == nil {
 		return false
 	}
@@ -100,7 +100,7 @@ func (c *call) foldEqual() bool {
 }
 
 // foldWhere chooses sizes by a condition that is known.
-func (c *call) foldWhere() bool {
+func foldWhere(c *call) bool {
 	if len(c.in) != 3 || c.in[0] == nil || c.in[1] == nil || c.in[2] == nil || c.in[1].dims == nil && c.in[2].dims == nil {
 		return false
 	}
