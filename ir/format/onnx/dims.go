@@ -74,7 +74,7 @@ func foldEqual(c *call) bool {
 	}
 	x, okX := c.in[0].sizes(c.im)
 	y, okY := c.in[1].sizes(c.im)
-	if !okX || !okY || len(x) != len(y) && len(x) != 1 && len(y) != 1 {
+	if !okX || !okY || min(len(x), len(y)) == 0 || len(x) != len(y) && len(x) != 1 && len(y) != 1 {
 		return false
 	}
 	var equal []int64
@@ -107,7 +107,7 @@ func foldWhere(c *call) bool {
 	cond := c.in[0].array(c.im)
 	x, okX := c.in[1].sizes(c.im)
 	y, okY := c.in[2].sizes(c.im)
-	if cond == nil || !okX || !okY {
+	if cond == nil || len(cond.Dims) > 1 || !okX || !okY {
 		return false
 	}
 	n := max(len(cond.I), len(x), len(y))

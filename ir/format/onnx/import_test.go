@@ -83,6 +83,31 @@ func TestExpandToAnOpenSize(t *testing.T) {
 	}
 }
 
+// TestSizesAreChosenByAMatrix chooses sizes by a condition of two axes, which has no sizes.
+func TestSizesAreChosenByAMatrix(t *testing.T) {
+	i := imported(t, 17, onnx.Options{}, graphOf([]field{
+		node("Shape", names("x"), names("shape")),
+		node("Where", names("choice", "shape", "other"), names("y")),
+	}, []field{
+		tensorOf("choice", onnx.Bool, []int{1, 2}, []byte{1, 0}), tensorOf("other", onnx.Int64, []int{2}, intBytes(7, 8)),
+	}, []field{info("x", onnx.Float, "n", "m")}, []field{info("y", onnx.Int64)}))
+	if y, _ := i.Graph.Output("y"); y.Value.Shape().String() != "[1,2]" {
+		t.Errorf("the result is %s, not i64[1,2]", y.Value.Type())
+	}
+}
+
+// TestSizesAreComparedWithNone compares sizes with an empty list, and chooses by the empty result.
+func TestSizesAreComparedWithNone(t *testing.T) {
+	i := imported(t, 17, onnx.Options{}, graphOf([]field{
+		node("Shape", names("x"), names("shape")),
+		node("Equal", names("shape", "none"), names("same")),
+		node("Where", names("same", "shape", "none"), names("y")),
+	}, []field{tensorOf("none", onnx.Int64, []int{0}, nil)}, []field{info("x", onnx.Float, "n")}, []field{info("y", onnx.Int64)}))
+	if y, _ := i.Graph.Output("y"); y.Value.Shape().String() != "[0]" {
+		t.Errorf("the result is %s, not i64[0]", y.Value.Type())
+	}
+}
+
 // A loop with a known number of iterations is a scan, one that ends by its condition a while loop.
 func TestLoops(t *testing.T) {
 	body := func(condition string) []field {
