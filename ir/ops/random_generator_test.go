@@ -52,7 +52,7 @@ func TestFloatsFromBothWordsMatchJAX(t *testing.T) {
 	} {
 		got := evalBuilt(t, c.draw)
 		for i, x := range got.F {
-			if math.Abs(x-c.want[i]) > c.apart {
+			if !(math.Abs(x-c.want[i]) <= c.apart) {
 				t.Errorf("%s: element %d is %v, want %v", name, i, x, c.want[i])
 			}
 		}

@@ -64,7 +64,7 @@ func TestDividedReductions(t *testing.T) {
 					}
 				}
 				for i := range sum {
-					if math.Abs(got["sum"][i]-sum[i]) > 1e-6*math.Abs(sum[i]) || got["most"][i] != most[i] {
+					if !(math.Abs(got["sum"][i]-sum[i]) <= 1e-6*math.Abs(sum[i])) || got["most"][i] != most[i] {
 						t.Fatalf("result %d is %g and %g, want %g and %g", i, got["sum"][i], got["most"][i], sum[i], most[i])
 					}
 				}

@@ -283,7 +283,7 @@ func TestServer(t *testing.T) {
 			for _, x := range c.Logprobs.TokenLogprobs {
 				sum += x
 			}
-			if c.Index != i || math.Abs(sum-sums[5-i]) > 1e-4 {
+			if c.Index != i || !(math.Abs(sum-sums[5-i]) <= 1e-4) {
 				t.Errorf("result %d has the index %d and the sum %v, want %v", i, c.Index, sum, sums[5-i])
 			}
 		}
@@ -433,7 +433,7 @@ func TestServer(t *testing.T) {
 			t.Fatalf("%d %s: %v", status, text, err)
 		}
 		for _, c := range a.Choices[0].Logprobs.Content {
-			if len(c.Top) != 3 || c.Top[0].Token != c.Token || math.Abs(c.Top[0].Logprob-c.Logprob) > 1e-5 || c.Top[1].Logprob > c.Top[0].Logprob || c.Top[2].Logprob > c.Top[1].Logprob {
+			if len(c.Top) != 3 || c.Top[0].Token != c.Token || !(math.Abs(c.Top[0].Logprob-c.Logprob) <= 1e-5) || c.Top[1].Logprob > c.Top[0].Logprob || c.Top[2].Logprob > c.Top[1].Logprob {
 				t.Errorf("%+v: the likeliest token was taken", c)
 			}
 		}
