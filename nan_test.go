@@ -28,10 +28,15 @@ func TestComparisonsFailForNaN(t *testing.T) {
 			return err
 		}
 		ast.Inspect(f, func(n ast.Node) bool {
-			if s, is := n.(*ast.IfStmt); is && calls(s.Cond, "IsNaN") {
+			s, is := n.(*ast.IfStmt)
+			if is && calls(s.Cond, "IsNaN") {
 				return false
 			}
-			if b, is := n.(*ast.BinaryExpr); is && b.Op == token.GTR && isDistance(b.X) {
+			b, compares := n.(*ast.BinaryExpr)
+			if is {
+				b, compares = s.Cond.(*ast.BinaryExpr)
+			}
+			if compares && b.Op == token.GTR && (isDistance(b.X) || is && setsDistance(s.Init, b.X)) {
 				t.Errorf("%v: NaN passes: write !(math.Abs(got-want) <= limit)", files.Position(b.Pos()))
 			}
 			return true
@@ -51,6 +56,17 @@ func isDistance(x ast.Expr) bool {
 	}
 	b, is := c.Args[0].(*ast.BinaryExpr)
 	return is && b.Op == token.SUB
+}
+
+// setsDistance reports whether a statement sets a variable to math.Abs(x-y).
+func setsDistance(s ast.Stmt, x ast.Expr) bool {
+	a, is := s.(*ast.AssignStmt)
+	name, of := x.(*ast.Ident)
+	if !is || !of || len(a.Lhs) != 1 || len(a.Rhs) != 1 {
+		return false
+	}
+	set, named := a.Lhs[0].(*ast.Ident)
+	return named && set.Name == name.Name && isDistance(a.Rhs[0])
 }
 
 // calls reports whether an expression names a function of package math.

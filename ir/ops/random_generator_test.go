@@ -106,7 +106,7 @@ func TestWordsOfABlockAreIndependent(t *testing.T) {
 // isFair reports the number of heads of n coins if it is five standard deviations from its mean.
 func isFair(t *testing.T, name string, heads, n int) {
 	t.Helper()
-	if off := math.Abs(float64(heads) - float64(n)/2); off > 2.5*math.Sqrt(float64(n)) {
+	if off := math.Abs(float64(heads) - float64(n)/2); !(off <= 2.5*math.Sqrt(float64(n))) {
 		t.Errorf("%s: %d heads of %d coins", name, heads, n)
 	}
 }

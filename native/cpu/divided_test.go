@@ -59,7 +59,7 @@ func TestDividedReductions(t *testing.T) {
 				got := runDivided(t, g, dtype, x, c.dims)
 				for i, v := range x {
 					want := (v - sum[place[i]]/n) / math.Sqrt(square[place[i]]/n)
-					if d := math.Abs(got["y"][i] - want); d > 2e-6 {
+					if d := math.Abs(got["y"][i] - want); !(d <= 2e-6) {
 						t.Fatalf("normalised %d is %g, want %g", i, got["y"][i], want)
 					}
 				}
