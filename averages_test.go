@@ -64,7 +64,7 @@ func TestEvalAverages(t *testing.T) {
 			t.Fatalf("%s: averages are %v: %v", d, values, err)
 		}
 		for i := range want {
-			if math.Abs(got.F[i]-want[i]) > tol {
+			if !(math.Abs(got.F[i]-want[i]) <= tol) {
 				t.Errorf("%s: the average of element %d is %v, want %v", d, i, got.F[i], want[i])
 			}
 		}

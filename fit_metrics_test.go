@@ -58,11 +58,11 @@ func TestFitMetrics(t *testing.T) {
 		"confusion balanced accuracy": 1. / 3, "confusion mcc": 0, "perplexity": math.Exp(2), "top 2": 0.75, "top 1": 0.5,
 	}
 	for name, v := range want {
-		if got, ok := last.Metrics[name]; !ok || math.Abs(got-v) > 1e-6 {
+		if got, ok := last.Metrics[name]; !ok || !(math.Abs(got-v) <= 1e-6) {
 			t.Errorf("%s is %v, want %v", name, got, v)
 		}
 	}
-	if len(last.Metrics) != len(want) || math.Abs(last.Throughput/last.Rate-6) > 1e-9 {
+	if len(last.Metrics) != len(want) || !(math.Abs(last.Throughput/last.Rate-6) <= 1e-9) {
 		t.Errorf("the report is %+v", last)
 	}
 	x, err := trainer.Program().Get(ctx, "metric/confusion")
@@ -131,10 +131,10 @@ func TestFitMetricsOfEvaluations(t *testing.T) {
 		t.Fatalf("%d reports, the last %+v: the metric should end the training after three steps", len(reports), last)
 	}
 	for _, r := range reports {
-		if want := [][]float64{{3, 0}, {1, 0}}; !reflect.DeepEqual(r.Confusion["table"], want) || math.Abs(r.Metrics["mean"]-0.2) > 1e-6 || len(r.Metrics) != 7 {
+		if want := [][]float64{{3, 0}, {1, 0}}; !reflect.DeepEqual(r.Confusion["table"], want) || !(math.Abs(r.Metrics["mean"]-0.2) <= 1e-6) || len(r.Metrics) != 7 {
 			t.Errorf("step %d: the steps measure %v and %v", r.Step, r.Confusion, r.Metrics)
 		}
-		if want := [][]float64{{0, 0}, {4, 4}}; !reflect.DeepEqual(r.EvalConfusion["table"], want) || math.Abs(r.Eval["mean"]-0.5) > 1e-6 || r.Eval["area"] != 0.75 {
+		if want := [][]float64{{0, 0}, {4, 4}}; !reflect.DeepEqual(r.EvalConfusion["table"], want) || !(math.Abs(r.Eval["mean"]-0.5) <= 1e-6) || r.Eval["area"] != 0.75 {
 			t.Errorf("step %d: the evaluation measures %v and %v", r.Step, r.EvalConfusion, r.Eval)
 		}
 	}

@@ -76,7 +76,7 @@ func TestPatienceSurvivesResume(t *testing.T) {
 				}
 			}
 			last, best := fit(folder, every)
-			if want := all[min(cut, len(all)):]; last.Step != 7 || !slices.Equal(best, want) || math.Abs(last.Eval["loss"]-4) > 1e-6 {
+			if want := all[min(cut, len(all)):]; last.Step != 7 || !slices.Equal(best, want) || !(math.Abs(last.Eval["loss"]-4) <= 1e-6) {
 				t.Errorf("every %d, cut after %d: it ends after %d steps, best after %v, want 7 and %v", every, cut, last.Step, best, want)
 			}
 		}

@@ -99,7 +99,7 @@ func TestFitScoresAreThoseOfSklearn(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, want := range scoresOfSklearn {
-		if got, ok := last.Metrics[name]; !ok || math.Abs(got-want) > 1e-5 {
+		if got, ok := last.Metrics[name]; !ok || !(math.Abs(got-want) <= 1e-5) {
 			t.Errorf("%s is %v, want %v", name, got, want)
 		}
 	}

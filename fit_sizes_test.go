@@ -76,7 +76,7 @@ func TestMetricsOfOpenSizesLeaveOutPadding(t *testing.T) {
 	}
 	for name, values := range want {
 		for i, v := range values {
-			if d := math.Abs(float64(got[name][i] - v)); d > 1e-4*(1+math.Abs(float64(v))) {
+			if d := math.Abs(float64(got[name][i] - v)); !(d <= 1e-4*(1+math.Abs(float64(v)))) {
 				t.Errorf("%s: element %d is %v, want %v", name, i, got[name][i], v)
 			}
 		}

@@ -99,10 +99,10 @@ func TestFitTrains(t *testing.T) {
 		for _, x := range losses[10*i : 10*i+10] {
 			sum += float64(x)
 		}
-		if r.Step != 10*(i+1) || math.Abs(r.Loss-sum/10) > 1e-9 || r.Rate <= 0 {
+		if r.Step != 10*(i+1) || !(math.Abs(r.Loss-sum/10) <= 1e-9) || r.Rate <= 0 {
 			t.Errorf("report %d is %+v; the mean loss is %v", i, r, sum/10)
 		}
-		if a := r.Metrics["accuracy"] * 40; math.Abs(a-math.Round(a)) > 1e-4 || a > 40 { // of ten batches of four
+		if a := r.Metrics["accuracy"] * 40; !(math.Abs(a-math.Round(a)) <= 1e-4) || a > 40 { // of ten batches of four
 			t.Errorf("report %d has an accuracy of %v", i, r.Metrics)
 		}
 	}

@@ -68,7 +68,7 @@ func TestInitializersHaveDocumentedMoments(t *testing.T) {
 		mean, variance := moments(t, c.init)
 		// Five standard errors of 60,000 numbers, and what summing them rounds.
 		slack, spread := 5*math.Sqrt(c.variance/60000)+1e-9, 5*c.variance*math.Sqrt(2./60000)+1e-9
-		if math.Abs(mean-c.mean) > slack || math.Abs(variance-c.variance) > spread {
+		if !(math.Abs(mean-c.mean) <= slack) || !(math.Abs(variance-c.variance) <= spread) {
 			t.Errorf("%s: mean %v and variance %v, want %v and %v", name, mean, variance, c.mean, c.variance)
 		}
 	}

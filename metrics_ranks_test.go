@@ -109,7 +109,7 @@ func TestRegressionsOfRanksCountAllExamples(t *testing.T) {
 		}
 		// Errors of 1, −1, 0 and 2; the targets are 0 to 3 and 10 to 13 above 1000, of variance 1.25 + 25.
 		for name, want := range map[string]float64{"price mae": 1, "price rmse": math.Sqrt(1.5), "price r2": 1 - 1.5/26.25} {
-			if got := last.Metrics[name]; math.Abs(got-want) > 1e-6 {
+			if got := last.Metrics[name]; !(math.Abs(got-want) <= 1e-6) {
 				t.Errorf("rank %d: %s is %v, want %v", g.Rank(), name, got, want)
 			}
 		}

@@ -94,7 +94,7 @@ func TestFitOfRanksResumesWithAnotherNumber(t *testing.T) {
 					if d := got.Eval["loss"] - report.Eval["loss"]; !(math.Abs(d) < 1e-6) || got.Best != report.Best {
 						err = fmt.Errorf("the evaluation is %v, that of one rank %v", got.Eval, report.Eval)
 					}
-					if rows := got.Throughput / got.Rate; math.Abs(rows-parallelRows) > 1e-9 {
+					if rows := got.Throughput / got.Rate; !(math.Abs(rows-parallelRows) <= 1e-9) {
 						err = errors.Join(err, fmt.Errorf("a step has %v examples, want the %d of all ranks", rows, parallelRows))
 					}
 					return errors.Join(err, alikeValues(values, want))

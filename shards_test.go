@@ -238,7 +238,7 @@ func TestEntriesOfEvalReadPartsOfParameters(t *testing.T) {
 			return err
 		}
 		got, err := evaluate(rlx.Training{Parallel: &rlx.DataParallel{Group: g, ShardParams: true}}, half(g.Rank()), parallelRows/2)
-		if err == nil && math.Abs(got-want) > 1e-6*want {
+		if err == nil && !(math.Abs(got-want) <= 1e-6*want) {
 			err = fmt.Errorf("the loss is %v, not %v", got, want)
 		}
 		return err

@@ -129,7 +129,7 @@ func TestLossesAreThoseOfTheReference(t *testing.T) {
 		for i, o := range step.Outputs() {
 			if o.State {
 				values[o.Name] = out[i]
-			} else if want := out[i].F[0]; math.Abs(float64(got)-want) > 1e-5 {
+			} else if want := out[i].F[0]; !(math.Abs(float64(got)-want) <= 1e-5) {
 				t.Errorf("step %d: loss %v, reference %v", k, got, want)
 			}
 		}

@@ -53,7 +53,7 @@ func TestACheckpointedScanIsTheScan(t *testing.T) {
 			})
 			for k := range want {
 				for i, w := range want[k].F {
-					if math.Abs(got[k].F[i]-w) > 1e-12 {
+					if !(math.Abs(got[k].F[i]-w) <= 1e-12) {
 						t.Errorf("%d segments: output %d is %v, not %v", segments, k, got[k].F, want[k].F)
 						break
 					}

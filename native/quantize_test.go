@@ -69,7 +69,7 @@ func TestQuantizedNumbersRoundTrip(t *testing.T) {
 		for i, x := range weights() {
 			worst = max(worst, math.Abs(out[0].F[i]-float64(x)))
 		}
-		if math.Abs(worst-want.largest) > 1e-6 {
+		if !(math.Abs(worst-want.largest) <= 1e-6) {
 			t.Errorf("%s: the largest error is %v, want %v", d, worst, want.largest)
 		}
 	}

@@ -165,7 +165,7 @@ func TestMicroBatchesEqualOneStep(t *testing.T) {
 			}
 			ends[k] = s.values["w"].F[0]
 		}
-		if math.Abs(ends[0]-ends[1]) > 1e-12 {
+		if !(math.Abs(ends[0]-ends[1]) <= 1e-12) {
 			t.Errorf("%s: %v by whole batches, %v by quarters", name, ends[0], ends[1])
 		}
 	}

@@ -74,14 +74,14 @@ func TestLossScaleAdapts(t *testing.T) {
 			if skipped {
 				want = w
 			}
-			if got := s.values["w"].F[k]; math.Abs(got-want) > 1e-6 {
+			if got := s.values["w"].F[k]; !(math.Abs(got-want) <= 1e-6) {
 				t.Errorf("step %d: w[%d] went from %v to %v, want %v", i, k, w, got, want)
 			}
 		}
 		if m := s.values[optim.SlotState("m", "w")].F[0]; m-m != 0 {
 			t.Errorf("step %d: the moment is %v", i, m)
 		}
-		if want := before.F[0]*c.x + before.F[1]; c.x == 4 && math.Abs(loss-want) > 2e-3*math.Abs(want) {
+		if want := before.F[0]*c.x + before.F[1]; c.x == 4 && !(math.Abs(loss-want) <= 2e-3*math.Abs(want)) {
 			t.Errorf("step %d: the loss is %v, not %v: it must not be scaled", i, loss, want)
 		}
 	}

@@ -125,7 +125,7 @@ func compare(t *testing.T, d *sparse.Derivative, dense *ir.Graph, name string, d
 		}
 	}
 	for i, w := range want.F {
-		if math.Abs(whole[i]-w) > 1e-12*max(1, math.Abs(w)) {
+		if !(math.Abs(whole[i]-w) <= 1e-12*max(1, math.Abs(w))) {
 			t.Fatalf("element %d, %d is %v, want %v", i/d.Pattern.Columns, i%d.Pattern.Columns, whole[i], w)
 		}
 	}

@@ -61,7 +61,7 @@ func shortened(t *testing.T, steps int) (o options, characters int) {
 // below that of the characters' frequencies, 3.32.
 func TestTheLossFalls(t *testing.T) {
 	o, characters := shortened(t, 0)
-	if _, loss := held(t, o); math.Abs(loss-math.Log(float64(characters))) > 0.05 {
+	if _, loss := held(t, o); !(math.Abs(loss-math.Log(float64(characters))) <= 0.05) {
 		t.Errorf("untrained: %v, not log %d", loss, characters)
 	}
 	o.steps = 40

@@ -18,7 +18,7 @@ func TestTheLookInsideIsWhatTheModelComputes(t *testing.T) {
 	out := w.call("look", rlx.Inputs{models.Tokens: rlx.Int32s(tokens, 1, w.model.Context)})
 	got := w.floats(out[models.Weights])
 	for i, want := range w.weightsByHand(tokens) {
-		if math.Abs(float64(got[i])-want) > 1e-5 {
+		if !(math.Abs(float64(got[i])-want) <= 1e-5) {
 			t.Fatalf("weight %d of %d is %v, by hand %v", i, len(got), got[i], want)
 		}
 	}
@@ -30,7 +30,7 @@ func TestTheLookInsideIsWhatTheModelComputes(t *testing.T) {
 		models.Tokens: rlx.Int32s(append(tokens, tokens...), 2, w.model.Context),
 		models.Next:   rlx.Int32s(append(next, next...), 2, w.model.Context),
 	})[models.Loss])[0]
-	if math.Abs(loss-float64(measured)) > 1e-5*loss {
+	if !(math.Abs(loss-float64(measured)) <= 1e-5*loss) {
 		t.Errorf("the probabilities give a loss of %v, the evaluation %v", loss, measured)
 	}
 }

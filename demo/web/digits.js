@@ -90,7 +90,7 @@ async function runRace() {
 const reading = new Reading({
   say,
   async ask(image) {
-    const { engine } = studio;
+    const { ready: engine } = studio;
     try {
       return engine && { probabilities: await engine.predict(image), steps: engine.steps };
     } catch (error) {

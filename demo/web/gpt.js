@@ -76,7 +76,7 @@ const studio = new Studio({
 
 const writing = new Writing(studio, () => `held-out loss ${held.points.last?.value.toFixed(2) ?? '–'}`);
 
-const attention = new Attention(() => studio.engine);
+const attention = new Attention(() => studio.ready);
 new OwnCard(learn);
 
 const large = find('model-large');

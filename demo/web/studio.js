@@ -35,6 +35,8 @@ const seed = 1;
 export class Studio {
   /** The network in training, undefined while none is ready to be. */
   engine;
+  /** That network once it has weights: what a visitor asks before is not asked of it. */
+  ready;
   #page;
   #rate;
   #opening = 0;
@@ -126,7 +128,7 @@ export class Studio {
    */
   async start({ anew = false, other = false } = {}) {
     const turn = ++this.#opening, name = chosen(), old = this.engine, { models } = this.#page;
-    this.engine = undefined;
+    this.ready = this.engine = undefined;
     this.#enable(false);
     showPaused();
     find('problem').hidden = find('notice').hidden = true;
@@ -161,6 +163,7 @@ export class Studio {
     await current.save(); // the first one makes room for those to come, which then create nothing
     if (tensors) await current.reset(seed, tensors);
     if (this.engine !== current) return;
+    this.ready = current;
     for (const [name, curve] of Object.entries(this.#page.curves)) curve.points = curves?.[name].copy() ?? new Points();
     const { loss } = this.#page.curves;
     complete(loss.points, tensors ?? {});

@@ -25,7 +25,7 @@ func TestAngleReduction(t *testing.T) {
 		left := new(big.Float).SetInt(new(big.Int).Sub(turns, new(big.Int).Lsh(whole, 1280)))
 		left.SetMantExp(left, -1280)
 		want, _ := left.Float64()
-		if got := (r + tail) / (math.Pi / 2); q&3 != new(big.Int).And(whole, big.NewInt(3)).Uint64() || math.Abs(got-want) > 1e-15*math.Abs(want) {
+		if got := (r + tail) / (math.Pi / 2); q&3 != new(big.Int).And(whole, big.NewInt(3)).Uint64() || !(math.Abs(got-want) <= 1e-15*math.Abs(want)) {
 			t.Fatalf("of %v: %d and %v, want %v and %v", x, q&3, got, whole, want)
 		}
 	}

@@ -36,7 +36,7 @@ func TestRoundBlocks(t *testing.T) {
 				if !math.IsNaN(g) {
 					t.Errorf("block %d: element %d is %v, not NaN", b, i, g)
 				}
-			} else if math.Abs(g-want) > 1e-6*largest {
+			} else if !(math.Abs(g-want) <= 1e-6*largest) {
 				t.Errorf("block %d: element %d is %v, not %v", b, i, g, want)
 			}
 		}
@@ -74,7 +74,7 @@ func TestDotsOfIntegers(t *testing.T) {
 				DotsIntegers(p, rows, blocks, w, rowBytes, integers, c)
 				for i := range rows {
 					want, size := packedSum(p, w[i*rowBytes:], rounded)
-					if got := float64(c[i]); math.Abs(got-want) > 1e-6*size {
+					if got := float64(c[i]); !(math.Abs(got-want) <= 1e-6*size) {
 						t.Fatalf("format %d, %d blocks: row %d is %v, not %v", p, blocks, i, got, want)
 					}
 				}

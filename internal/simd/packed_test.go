@@ -39,7 +39,7 @@ func TestDotsOfPackedRows(t *testing.T) {
 				DotsPacked(p, blocks, w, rowBytes, x, sums, c[:rows])
 				for i := range rows {
 					want, size := packedSum(p, w[i*rowBytes:], x)
-					if got := float64(c[i]); math.Abs(got-want) > 1e-6*size {
+					if got := float64(c[i]); !(math.Abs(got-want) <= 1e-6*size) {
 						t.Fatalf("format %d, %d blocks: row %d is %v, not %v", p, blocks, i, got, want)
 					}
 				}

@@ -228,7 +228,7 @@ func TestNumbersHaveTheirDistribution(t *testing.T) {
 						below += 1. / many
 					}
 				}
-				if d := math.Abs(below - 0.05*float64(i+1)); d > 1.95/math.Sqrt(many) {
+				if d := math.Abs(below - 0.05*float64(i+1)); !(d <= 1.95/math.Sqrt(many)) {
 					t.Errorf("%s: %v of the numbers are below quantile %v", what, below, 0.05*float64(i+1))
 				}
 			}

@@ -98,7 +98,7 @@ func TestNumbersOfANarrowInterval(t *testing.T) {
 			if slope != 0 {
 				want = math.Expm1(-slope*part) / math.Expm1(-slope)
 			}
-			if d := math.Abs(below - want); d > 1.95/math.Sqrt(many) {
+			if d := math.Abs(below - want); !(d <= 1.95/math.Sqrt(many)) {
 				t.Errorf("slope %v: %v of the numbers are below %v of the width, want %v", slope, below, part, want)
 			}
 		}

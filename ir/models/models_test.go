@@ -181,7 +181,7 @@ func TestProbabilities(t *testing.T) {
 		x := ir.NewArray(ir.F32, len(c.scores))
 		copy(x.F, c.scores)
 		out, err := ir.Eval(g, map[string]*ir.Array{"x": x}, ir.EvalOptions{})
-		if err != nil || math.Abs(out[0].F[0]-c.want) > 1e-6 {
+		if err != nil || !(math.Abs(out[0].F[0]-c.want) <= 1e-6) {
 			t.Errorf("%v, independent %t: %v, %v; want %v", c.scores, c.independent, out, err, c.want)
 		}
 	}

@@ -318,7 +318,7 @@ func TestDropoutDropsInTrainingOnly(t *testing.T) {
 				t.Fatalf("an element is %v, neither 0 nor 4", v)
 			}
 		}
-		if math.Abs(float64(zeros)-5000) > 5*math.Sqrt(20000*0.25*0.75) {
+		if !(math.Abs(float64(zeros)-5000) <= 5*math.Sqrt(20000*0.25*0.75)) {
 			t.Errorf("%d of 20,000 are dropped, not a quarter", zeros)
 		}
 		for k, other := range drawn[:i] {
@@ -442,7 +442,7 @@ func TestTiedParametersAddTheirGradients(t *testing.T) {
 	}
 	up, down := pattern(64), pattern(64)
 	up[11], down[11] = up[11]+0.01, down[11]-0.01
-	if d := (at(up) - at(down)) / 0.02; math.Abs(d-float64(want[11])) > 1e-2*math.Abs(d) {
+	if d := (at(up) - at(down)) / 0.02; !(math.Abs(d-float64(want[11])) <= 1e-2*math.Abs(d)) {
 		t.Errorf("the gradient is %v, by differences %v", want[11], d)
 	}
 }

@@ -238,7 +238,7 @@ func TestExpertsOfFewTokens(t *testing.T) {
 	} {
 		for k := range want {
 			for i, v := range want[k].F {
-				if d := math.Abs(got[k].F[i] - v); d > 1e-4*(1+math.Abs(v)) {
+				if d := math.Abs(got[k].F[i] - v); !(d <= 1e-4*(1+math.Abs(v))) {
 					t.Fatalf("%s: element %d of output %d is %v, want %v", name, i, k, got[k].F[i], v)
 				}
 			}

@@ -143,7 +143,7 @@ func TestRulesHaveTheirMoments(t *testing.T) {
 			variance += (float64(v) - mean) * (float64(v) - mean) / float64(len(x))
 		}
 		// Five standard errors of 60,000 numbers, and what summing them rounds.
-		if math.Abs(mean-c.mean) > 5*math.Sqrt(c.variance/60000)+1e-6 || math.Abs(variance-c.variance) > 5*c.variance*math.Sqrt(2./60000)+1e-6 {
+		if !(math.Abs(mean-c.mean) <= 5*math.Sqrt(c.variance/60000)+1e-6) || !(math.Abs(variance-c.variance) <= 5*c.variance*math.Sqrt(2./60000)+1e-6) {
 			t.Errorf("%s has mean %v and variance %v, not %v and %v", c.rule, mean, variance, c.mean, c.variance)
 		}
 	}
@@ -180,7 +180,7 @@ func TestOrthogonalWeightsAreOrthogonal(t *testing.T) {
 				if i == j {
 					want = 4
 				}
-				if math.Abs(dot-want) > 1e-5 {
+				if !(math.Abs(dot-want) <= 1e-5) {
 					t.Errorf("%v: vectors %d and %d have the product %v", shape, i, j, dot)
 				}
 			}
@@ -191,7 +191,7 @@ func TestOrthogonalWeightsAreOrthogonal(t *testing.T) {
 // TestRulesOfMamba draws log(1 + i), and values whose softplus is within the bounds.
 func TestRulesOfMamba(t *testing.T) {
 	for i, v := range draw(t, ir.Initial{Rule: "log_range"}, 2, 3) {
-		if want := math.Log(float64(1 + i%3)); math.Abs(float64(v)-want) > 1e-6 {
+		if want := math.Log(float64(1 + i%3)); !(math.Abs(float64(v)-want) <= 1e-6) {
 			t.Errorf("element %d is %v, not %v", i, v, want)
 		}
 	}

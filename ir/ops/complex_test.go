@@ -53,7 +53,7 @@ func TestComplexDerivatives(t *testing.T) {
 				ct.C[i] = cmplx.Pow(w, complex(float64(i+1), 0))
 			}
 			back := complexOutput(t, must(autodiff.VJP(g))(t), map[string]*ir.Array{"x": x, "cotangent/y": ct})
-			if a, b := pairing(forward, ct), pairing(v, back); math.Abs(a-b) > 1e-12*(1+math.Abs(a)) {
+			if a, b := pairing(forward, ct), pairing(v, back); !(math.Abs(a-b) <= 1e-12*(1+math.Abs(a))) {
 				t.Errorf("forward pairs to %v, reverse to %v", a, b)
 			}
 		})

@@ -111,10 +111,10 @@ func TestFakeQuantAgreesWithPyTorch(t *testing.T) {
 			t.Errorf("%s: the largest size is %v, want %v", scale, now, after)
 		}
 		for i, y := range out[0].F {
-			if scale == ops.ScaleBatch && math.Abs(y-want[i]) > 1e-7 {
+			if scale == ops.ScaleBatch && !(math.Abs(y-want[i]) <= 1e-7) {
 				t.Errorf("element %d is %v, want %v", i, y, want[i])
 			}
-			if whole := y / (after / 7); math.Abs(whole-math.Round(whole)) > 1e-5 || math.Abs(whole) > 7.001 {
+			if whole := y / (after / 7); !(math.Abs(whole-math.Round(whole)) <= 1e-5) || math.Abs(whole) > 7.001 {
 				t.Errorf("%s: element %d is %v scales", scale, i, whole)
 			}
 		}

@@ -52,7 +52,7 @@ func TestFloatsFromBothWordsMatchJAX(t *testing.T) {
 	} {
 		got := evalBuilt(t, c.draw)
 		for i, x := range got.F {
-			if math.Abs(x-c.want[i]) > c.apart {
+			if !(math.Abs(x-c.want[i]) <= c.apart) {
 				t.Errorf("%s: element %d is %v, want %v", name, i, x, c.want[i])
 			}
 		}
@@ -106,7 +106,7 @@ func TestWordsOfABlockAreIndependent(t *testing.T) {
 // isFair reports the number of heads of n coins if it is five standard deviations from its mean.
 func isFair(t *testing.T, name string, heads, n int) {
 	t.Helper()
-	if off := math.Abs(float64(heads) - float64(n)/2); off > 2.5*math.Sqrt(float64(n)) {
+	if off := math.Abs(float64(heads) - float64(n)/2); !(off <= 2.5*math.Sqrt(float64(n))) {
 		t.Errorf("%s: %d heads of %d coins", name, heads, n)
 	}
 }

@@ -28,7 +28,7 @@ func checkShares(t *testing.T, name string, x []float64, points, shares []float6
 			}
 		}
 		got, want := count/float64(len(x)), shares[i]
-		if math.Abs(got-want) > 5*math.Sqrt(want*(1-want)/float64(len(x))) {
+		if !(math.Abs(got-want) <= 5*math.Sqrt(want*(1-want)/float64(len(x)))) {
 			t.Errorf("%s: a share of %v is at most %v, want %v", name, got, p, want)
 		}
 	}
@@ -127,7 +127,7 @@ func TestTokensAreDrawnFromRemainingCandidates(t *testing.T) {
 			counts[token]++
 		}
 		for i, want := range c.want {
-			if math.Abs(counts[i]/drawnNumbers-want) > 5*math.Sqrt(want*(1-want)/drawnNumbers) {
+			if !(math.Abs(counts[i]/drawnNumbers-want) <= 5*math.Sqrt(want*(1-want)/drawnNumbers)) {
 				t.Errorf("%s: token %d has the share %v, want %v", name, i, counts[i]/drawnNumbers, want)
 			}
 		}

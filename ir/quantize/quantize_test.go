@@ -111,7 +111,7 @@ func TestGraph(t *testing.T) {
 			largest[of(i)] = max(largest[of(i)], math.Abs(x))
 		}
 		for i, x := range in[name].F {
-			if step := largest[of(i)] / 127; math.Abs(x-step*float64(numbers[name].I[i])) > 0.5001*step {
+			if step := largest[of(i)] / 127; !(math.Abs(x-step*float64(numbers[name].I[i])) <= 0.5001*step) {
 				t.Errorf("%s[%d]: %v is %d steps of %v", name, i, x, numbers[name].I[i], step)
 			}
 		}
@@ -148,7 +148,7 @@ func TestPoint(t *testing.T) {
 	x := []float64{-1, 0, 1.4 * step, 3, 4}
 	y := eval(t, rounded, map[string]*ir.Array{"x": ir.Floats(ir.F32, x, 5, 1), "one": numbers["one"]})["y"]
 	for i, want := range []float64{0, 0, step, 3, 3} {
-		if math.Abs(y.F[i]-127*want) > 1e-4 {
+		if !(math.Abs(y.F[i]-127*want) <= 1e-4) {
 			t.Errorf("%v is rounded to %v, not %v", x[i], y.F[i]/127, want)
 		}
 	}

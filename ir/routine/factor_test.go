@@ -79,7 +79,7 @@ func TestTheReferenceOfFactors(t *testing.T) {
 	f.Op = routine.EigenFactor
 	v, w, _ := factored(t, f, 2, 1, 9, 2)
 	near(t, "w", w, 1, 3)
-	if h := float32(math.Sqrt(0.5)); math.Abs(float64(v[0]+v[1])) > 1e-6 || math.Abs(float64(v[2]-v[3])) > 1e-6 || math.Abs(math.Abs(float64(v[0]))-float64(h)) > 1e-6 {
+	if h := float32(math.Sqrt(0.5)); math.Abs(float64(v[0]+v[1])) > 1e-6 || math.Abs(float64(v[2]-v[3])) > 1e-6 || !(math.Abs(math.Abs(float64(v[0]))-float64(h)) <= 1e-6) {
 		t.Errorf("the eigenvectors are %v", v)
 	}
 }

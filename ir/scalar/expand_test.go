@@ -335,7 +335,7 @@ func TestExpandNarrowFloatsThroughF32(t *testing.T) {
 		for x := -12.0; x < 12; x += 0.0625 {
 			got, err := Eval(e, &Env{Args: []Value{{F: x}}})
 			want := typ.Round(math.Tanh(typ.Round(x)))
-			if err != nil || math.Abs(got.F-want) > typ.Epsilon()*math.Abs(want) {
+			if err != nil || !(math.Abs(got.F-want) <= typ.Epsilon()*math.Abs(want)) {
 				t.Errorf("%v tanh(%v) = %v, %v; want %v", typ, x, got.F, err, want)
 			}
 		}

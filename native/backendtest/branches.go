@@ -97,7 +97,7 @@ func Branches(t *testing.T, b native.Backend) {
 				t.Fatal(err)
 			}
 			for k := range want[i].Len() {
-				if math.Abs(got.Float(k)-want[i].Float(k)) > 1e-6 {
+				if !(math.Abs(got.Float(k)-want[i].Float(k)) <= 1e-6) {
 					t.Errorf("%v: %s is %v, not %v", x, o.Name, got, want[i])
 					break
 				}

@@ -59,12 +59,12 @@ func TestDividedReductions(t *testing.T) {
 				got := runDivided(t, g, dtype, x, c.dims)
 				for i, v := range x {
 					want := (v - sum[place[i]]/n) / math.Sqrt(square[place[i]]/n)
-					if d := math.Abs(got["y"][i] - want); d > 2e-6 {
+					if d := math.Abs(got["y"][i] - want); !(d <= 2e-6) {
 						t.Fatalf("normalised %d is %g, want %g", i, got["y"][i], want)
 					}
 				}
 				for i := range sum {
-					if math.Abs(got["sum"][i]-sum[i]) > 1e-6*math.Abs(sum[i]) || got["most"][i] != most[i] {
+					if !(math.Abs(got["sum"][i]-sum[i]) <= 1e-6*math.Abs(sum[i])) || got["most"][i] != most[i] {
 						t.Fatalf("result %d is %g and %g, want %g and %g", i, got["sum"][i], got["most"][i], sum[i], most[i])
 					}
 				}

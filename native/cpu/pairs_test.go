@@ -37,7 +37,7 @@ func TestProductsOfBF16(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range want {
-				if math.Abs(float64(got[i])-want[i]) > 1e-5*(1+math.Abs(want[i])) {
+				if !(math.Abs(float64(got[i])-want[i]) <= 1e-5*(1+math.Abs(want[i]))) {
 					t.Fatalf("element %d is %g, not %g", i, got[i], want[i])
 				}
 			}

@@ -115,7 +115,7 @@ func TestContiguousLanes(t *testing.T) {
 			}
 			count := float64(length * width)
 			want := square/count - sum/count*sum/count
-			if math.Abs(float64(y[i])-want) > 1e-6 {
+			if !(math.Abs(float64(y[i])-want) <= 1e-6) {
 				t.Errorf("width %d: variance %d is %g, not %g", width, i, y[i], want)
 			}
 		}

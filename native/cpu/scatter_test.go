@@ -66,7 +66,7 @@ func TestScatterOfRows(t *testing.T) {
 					t.Fatal(err)
 				}
 				for i := range got {
-					if bound := 1e-5 * max(1, math.Abs(want[i])); math.Abs(float64(got[i])-want[i]) > bound {
+					if bound := 1e-5 * max(1, math.Abs(want[i])); !(math.Abs(float64(got[i])-want[i]) <= bound) {
 						t.Fatalf("element %d is %g, not %g", i, got[i], want[i])
 					}
 				}

@@ -236,7 +236,7 @@ func TestStencilsOfAnyLayout(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, want := range c.results(x, w) {
-				if math.Abs(float64(got[i])-want) > 1e-5 {
+				if !(math.Abs(float64(got[i])-want) <= 1e-5) {
 					t.Fatalf("%v: element %d is %g, not %g", c, i, got[i], want)
 				}
 			}
@@ -301,7 +301,7 @@ func TestRowsOfOddLengths(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i := range want {
-				if math.Abs(float64(got[i])-want[i]) > 1e-5 {
+				if !(math.Abs(float64(got[i])-want[i]) <= 1e-5) {
 					t.Fatalf("%s: element %d is %g, not %g", name, i, got[i], want[i])
 				}
 			}

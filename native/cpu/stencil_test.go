@@ -79,7 +79,7 @@ func TestDepthwiseConvolutions(t *testing.T) {
 					t.Fatal(err)
 				}
 				for i := range want {
-					if math.Abs(float64(got[i])-want[i]) > 4e-7*math.Sqrt(float64(terms[name]))*(1+math.Abs(want[i])/8) {
+					if !(math.Abs(float64(got[i])-want[i]) <= 4e-7*math.Sqrt(float64(terms[name]))*(1+math.Abs(want[i])/8)) {
 						t.Fatalf("%s: element %d is %g, not %g", name, i, got[i], want[i])
 					}
 				}

@@ -144,7 +144,7 @@ func TestGPUTrainsAsTheCPUDoes(t *testing.T) {
 	}
 	got, want := curve(b), curve(cpu.Backend())
 	for i := range want {
-		if d := math.Abs(float64(got[i] - want[i])); d > 2e-3*(1+math.Abs(float64(want[i]))) {
+		if d := math.Abs(float64(got[i] - want[i])); !(d <= 2e-3*(1+math.Abs(float64(want[i])))) {
 			t.Fatalf("step %d: loss %v, on the CPU %v", i, got[i], want[i])
 		}
 	}

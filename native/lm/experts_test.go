@@ -257,7 +257,7 @@ func TestAdaptersOfPackedExperts(t *testing.T) {
 	}
 	packed, want, largest := gradient(), gradient(irlm.BindOptions{Unpack: true}), 0.
 	for i, x := range want {
-		if largest = max(largest, math.Abs(x)); math.Abs(x-packed[i]) > 1e-5 {
+		if largest = max(largest, math.Abs(x)); !(math.Abs(x-packed[i]) <= 1e-5) {
 			t.Fatalf("element %d is %g, through unpacked experts %g", i, packed[i], x)
 		}
 	}

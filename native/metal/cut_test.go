@@ -122,7 +122,7 @@ func checkTotal(t *testing.T, p native.Program, want float64) {
 	t.Helper()
 	total, err := p.Get(context.Background(), "total")
 	must(t, err)
-	if v, err := total.Float32s(); err != nil || math.Abs(float64(v[0])-want) > 1e-3 {
+	if v, err := total.Float32s(); err != nil || !(math.Abs(float64(v[0])-want) <= 1e-3) {
 		t.Errorf("the state is %v, not %v", v, want)
 	}
 }

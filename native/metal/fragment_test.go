@@ -70,7 +70,7 @@ func checkFragments(t *testing.T, b native.Backend) {
 			got, err := out["z"].Array()
 			must(t, err)
 			for i := range want[0].Len() {
-				if math.Abs(got.Float(i)-want[0].Float(i)) > 0 {
+				if !(math.Abs(got.Float(i)-want[0].Float(i)) <= 0) {
 					t.Fatalf("element %d is %v, not %v", i, got.Float(i), want[0].Float(i))
 				}
 			}

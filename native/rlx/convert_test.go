@@ -237,7 +237,7 @@ func TestConvertInt8(t *testing.T) {
 			}
 			numbers = append(numbers, x)
 		}
-		if math.Abs(numbers[0]-size) > 1e-3 || numbers[1] > byRuntime || numbers[1] < byRuntime/2 || numbers[2] > 1e-5 || numbers[3] != numbers[1] {
+		if !(math.Abs(numbers[0]-size) <= 1e-3) || numbers[1] > byRuntime || numbers[1] < byRuntime/2 || numbers[2] > 1e-5 || numbers[3] != numbers[1] {
 			t.Errorf("%s: %v", name, numbers)
 		}
 		moved = append(moved, numbers[1])

@@ -252,7 +252,7 @@ func TestReadAdapterOfAnotherScale(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if a, err := safetensors.ReadAdapter(folder); err != nil || math.Abs(a.Alpha/2-6/math.Sqrt2) > 1e-12 {
+	if a, err := safetensors.ReadAdapter(folder); err != nil || !(math.Abs(a.Alpha/2-6/math.Sqrt2) <= 1e-12) {
 		t.Errorf("a scale of %v, %v; want %v", a.Alpha/2, err, 6/math.Sqrt2)
 	}
 }

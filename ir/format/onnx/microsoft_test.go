@@ -64,7 +64,7 @@ func TestOpsOfONNXRuntime(t *testing.T) {
 				sum += y.Float(k)
 				weighted += float64(k+1) * y.Float(k)
 			}
-			if math.Abs(sum-test.sum) > 1e-4 || math.Abs(weighted-test.weighted) > 1e-4 {
+			if !(math.Abs(sum-test.sum) <= 1e-4) || !(math.Abs(weighted-test.weighted) <= 1e-4) {
 				t.Errorf("the sums are %v and %v, not %v and %v", sum, weighted, test.sum, test.weighted)
 			}
 		})

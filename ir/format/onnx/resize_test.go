@@ -28,7 +28,7 @@ func TestResizeAlignsCorners(t *testing.T) {
 		}
 		got := evaluated(t, i, map[string]*ir.Array{"x": ir.Floats(ir.F32, []float64{0, 3, 6})})
 		for j, w := range want {
-			if got.Len() != len(want) || math.Abs(got.F[j]-w) > 1e-6 {
+			if got.Len() != len(want) || !(math.Abs(got.F[j]-w) <= 1e-6) {
 				t.Errorf("of %s: %v, not %v", producer, got.F, want)
 				break
 			}

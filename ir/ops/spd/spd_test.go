@@ -79,7 +79,7 @@ func TestGeometryIsThatOfSciPy(t *testing.T) {
 				t.Fatal(err)
 			}
 			for i, want := range c.want {
-				if got := out[0].F[i]; math.Abs(got-want) > 1e-12 {
+				if got := out[0].F[i]; !(math.Abs(got-want) <= 1e-12) {
 					t.Errorf("element %d is %v, want %v", i, got, want)
 				}
 			}

@@ -75,7 +75,7 @@ func TestImagesWithOptionsAreThoseOfALoopOverPixels(t *testing.T) {
 				t.Fatal(name, err)
 			}
 			for i, w := range want {
-				if math.Abs(out[0].F[i]-w) > 1e-12 {
+				if !(math.Abs(out[0].F[i]-w) <= 1e-12) {
 					t.Errorf("%s, tile %d: element %d is %v, want %v", name, tile, i, out[0].F[i], w)
 				}
 			}

@@ -97,7 +97,7 @@ func checkImage(t *testing.T, m splat.Image) {
 		t.Fatal(err)
 	}
 	for i, w := range want {
-		if math.Abs(out[0].F[i]-w) > 1e-12 {
+		if !(math.Abs(out[0].F[i]-w) <= 1e-12) {
 			t.Errorf("element %d is %v, want %v", i, out[0].F[i], w)
 		}
 	}

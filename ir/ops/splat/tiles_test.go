@@ -86,7 +86,7 @@ func TestTilesChangeNoValueAndNoDerivative(t *testing.T) {
 		size := 0.0
 		for i, x := range w.F {
 			g := got[name].F[i]
-			if math.Abs(g-x) > 1e-10*(1+math.Abs(x)) || g != g {
+			if !(math.Abs(g-x) <= 1e-10*(1+math.Abs(x))) || g != g {
 				t.Fatalf("%s[%d] is %v, without tiles %v", name, i, g, x)
 			}
 			size += math.Abs(x)

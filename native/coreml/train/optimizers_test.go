@@ -107,7 +107,7 @@ func TestStepsEqualTheCPUs(t *testing.T) {
 			t.Fatal(err)
 		}
 		delete(in, optim.RateInput)
-		if want, _ := out["loss"].Float32s(); math.Abs(report.Loss-float64(want[0])) > 1e-5 {
+		if want, _ := out["loss"].Float32s(); !(math.Abs(report.Loss-float64(want[0])) <= 1e-5) {
 			t.Fatalf("the loss is %v, on the CPU %v", report.Loss, want[0])
 		}
 	}

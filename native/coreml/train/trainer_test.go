@@ -137,7 +137,7 @@ func TestFusedEqualsHost(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if a.Path != train.Gradient || b.Path != train.Fused || math.Abs(a.Loss-b.Loss) > 1e-4 {
+			if a.Path != train.Gradient || b.Path != train.Fused || !(math.Abs(a.Loss-b.Loss) <= 1e-4) {
 				t.Fatalf("%s, step %d: %v and %v", name, step, a, b)
 			}
 		}
@@ -191,7 +191,7 @@ func TestGradientStepEqualsClosedForm(t *testing.T) {
 		for k, p := range points {
 			want += 0.1 * 2 / 8 * float64(p[i]) * float64(y[k])
 		}
-		if math.Abs(float64(w)-want) > 1e-6 {
+		if !(math.Abs(float64(w)-want) <= 1e-6) {
 			t.Errorf("weight %d is %g, not %g", i, w, want)
 		}
 	}

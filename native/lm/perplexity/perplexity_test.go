@@ -68,7 +68,7 @@ func TestMeasure(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		if r.Tokens != c.count || math.Abs(r.Loss-c.want) > 1e-4 || math.Abs(r.Perplexity()-math.Exp(c.want)) > 1e-2 {
+		if r.Tokens != c.count || !(math.Abs(r.Loss-c.want) <= 1e-4) || !(math.Abs(r.Perplexity()-math.Exp(c.want)) <= 1e-2) {
 			t.Errorf("%+v: %+v, want %d tokens and a loss of %v", c.o, r, c.count, c.want)
 		}
 	}

@@ -228,7 +228,7 @@ func (a *answer) top(list []generate.Alternative) []map[string]any {
 // ask sets the requests for prompts.
 func (a *answer) ask(b *body, prompts []generate.Request) (err error) {
 	a.logProbs, a.usage = b.LogProbs.given, b.StreamOptions != nil && b.StreamOptions.IncludeUsage
-	if a.keep, a.of, err = b.counts(len(prompts)); err != nil {
+	if a.keep, a.of, err = b.counts(len(prompts), min(maxResults, a.server.options.MaxRequests)); err != nil {
 		return err
 	}
 	a.requests, err = b.requests(a.server, prompts, a.of, a.tools)

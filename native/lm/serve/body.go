@@ -68,22 +68,22 @@ type responseFormat struct {
 // maxResults bounds the results of one request.
 const maxResults = 128
 
-// counts returns the number of results of each prompt, and that of those to choose them from.
-func (b *body) counts(prompts int) (n, of int, err error) {
+// counts returns the number of results of each prompt, and that of those to choose them from: at most some for all prompts.
+func (b *body) counts(prompts, most int) (n, of int, err error) {
 	n = 1
 	if b.N != nil {
 		n = *b.N
 	}
-	if n < 1 || n > maxResults || n*prompts > maxResults { // the product of a large n overflows
-		return 0, 0, refuse("n", "n is %d: it must be 1 or more, and n times the prompts at most %d", n, maxResults)
+	if n < 1 || n > most || n*prompts > most { // the product of a large n overflows
+		return 0, 0, refuse("n", "n is %d: it must be 1 or more, and n times the prompts at most %d", n, most)
 	}
 	of = n
 	if b.BestOf != nil {
 		of = *b.BestOf
 	}
 	switch {
-	case of < n || of > maxResults || of*prompts > maxResults:
-		return 0, 0, refuse("best_of", "best_of is %d: it must be n, %d, or more, and best_of times the prompts at most %d", of, n, maxResults)
+	case of < n || of > most || of*prompts > most:
+		return 0, 0, refuse("best_of", "best_of is %d: it must be n, %d, or more, and best_of times the prompts at most %d", of, n, most)
 	case of > n && b.Stream:
 		return 0, 0, refuse("best_of", "best_of is %d, more than n, %d, and stream true: the best are known at the end alone", of, n)
 	}

@@ -65,10 +65,8 @@ func (s *Server) embed(w http.ResponseWriter, r *http.Request) (any, error) {
 		return nil, err
 	}
 	n := int64(len(texts))
-	if s.open.Add(n) > max(int64(s.options.MaxRequests), n) {
-		s.open.Add(-n)
-		w.Header().Set("Retry-After", "1")
-		return nil, coded(http.StatusTooManyRequests, "rate_limit_error", "rate_limit_exceeded", "more than %d results are asked for at once", s.options.MaxRequests)
+	if err := s.admit(w, n); err != nil {
+		return nil, err
 	}
 	defer s.open.Add(-n)
 	vectors, err := e.EmbedTokens(r.Context(), texts)

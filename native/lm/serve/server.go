@@ -31,7 +31,7 @@ type Options struct {
 	// MaxBody bounds the bytes of a request; 0 means 4 MiB.
 	MaxBody int64
 	// MaxRequests bounds the results that are computed or wait at once; 0 means 256. More are refused with
-	// status 429.
+	// status 429, those of one request with 400.
 	MaxRequests int
 }
 
@@ -149,6 +149,16 @@ func typeName(t reflect.Type) string {
 	return "an integer of at most 63 bits"
 }
 
+// admit counts n results among those that are computed or wait. It refuses those past the maximum, unless there are no others.
+func (s *Server) admit(w http.ResponseWriter, n int64) *apiError {
+	if s.open.Add(n) <= max(int64(s.options.MaxRequests), n) {
+		return nil
+	}
+	s.open.Add(-n)
+	w.Header().Set("Retry-After", "1")
+	return coded(http.StatusTooManyRequests, "rate_limit_error", "rate_limit_exceeded", "more than %d results are asked for at once", s.options.MaxRequests)
+}
+
 // answer reads a request, starts its results, and writes them in one of the two forms.
 func (s *Server) answer(w http.ResponseWriter, r *http.Request, form func(s *Server, b *body) (*answer, error)) {
 	b := &body{}
@@ -166,10 +176,8 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request, form func(s *Ser
 		return
 	}
 	n := int64(len(a.requests))
-	if s.open.Add(n) > int64(s.options.MaxRequests) {
-		s.open.Add(-n)
-		w.Header().Set("Retry-After", "1")
-		coded(http.StatusTooManyRequests, "rate_limit_error", "rate_limit_exceeded", "more than %d results are asked for at once", s.options.MaxRequests).write(w)
+	if err := s.admit(w, n); err != nil {
+		err.write(w)
 		return
 	}
 	defer s.open.Add(-n)

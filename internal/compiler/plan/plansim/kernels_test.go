@@ -53,7 +53,7 @@ func TestOpKernelsHaveDenseOperands(t *testing.T) {
 	}
 	for name, w := range want {
 		for i := range w {
-			if got := out[name].F[i]; math.Abs(got-w[i]) > 1e-5 {
+			if got := out[name].F[i]; !(math.Abs(got-w[i]) <= 1e-5) {
 				t.Errorf("%s: element %d is %g, not %g", name, i, got, w[i])
 			}
 		}
@@ -66,7 +66,7 @@ func TestOpKernelsHaveDenseOperands(t *testing.T) {
 	first := []float64{e(-2) + e(-1), e(-1) + e(-2), 2 * e(3)}
 	mean := (first[0] + first[1] + first[2]) / 3
 	for i := range first {
-		if w := first[i] - mean; math.Abs(sum.F[i]-w) > 1e-4 {
+		if w := first[i] - mean; !(math.Abs(sum.F[i]-w) <= 1e-4) {
 			t.Errorf("the state's element %d is %g, not %g", i, sum.F[i], w)
 		}
 	}

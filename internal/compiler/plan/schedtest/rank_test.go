@@ -19,7 +19,7 @@ func TestRankCorrelation(t *testing.T) {
 		{[]float64{1, 1}, []float64{1, 2}, 0},
 		{[]float64{1, 1}, []float64{2, 2}, 1},
 	} {
-		if got := schedtest.RankCorrelation(c.x, c.y); math.Abs(got-c.want) > 1e-12 {
+		if got := schedtest.RankCorrelation(c.x, c.y); !(math.Abs(got-c.want) <= 1e-12) {
 			t.Errorf("%v and %v: %g, not %g", c.x, c.y, got, c.want)
 		}
 	}

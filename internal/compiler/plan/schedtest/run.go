@@ -101,7 +101,10 @@ func (c *Case) run(t *testing.T, target plan.Target, tolerance func(d ir.DType) 
 		limit := tolerance(got[i].DType)
 		for j := range want[i].Len() {
 			x, y := got[i].Float(j), want[i].Float(j)
-			if math.Abs(x-y) > limit*math.Max(1, math.Abs(y)) {
+			if x == y || x != x && y != y {
+				continue
+			}
+			if !(math.Abs(x-y) <= limit*math.Max(1, math.Abs(y))) { // NaN differs from a number
 				t.Fatalf("%s: element %d is %v, not %v", o.Name, j, x, y)
 			}
 		}
