@@ -46,20 +46,12 @@ type structs struct {
 // TestTypesAreOfModestSize holds the number of methods of each type, and the depth of embedding.
 func TestTypesAreOfModestSize(t *testing.T) {
 	all := structs{map[string][]string{}, map[string]map[string]bool{}, map[string]map[string]bool{}}
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata" || d.Name() == "build"):
-			return filepath.SkipDir
-		case strings.HasSuffix(path, ".go") && !strings.HasSuffix(path, "_test.go"):
-			return all.read(path)
+	eachGoFile(t, func(path string) error {
+		if strings.HasSuffix(path, "_test.go") {
+			return nil
 		}
-		return nil
+		return all.read(path)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	for name, methods := range all.methods {
 		n, files := len(methods), len(all.files[name])
 		if n > maxMethods && manyMethods[name] == "" {
@@ -78,6 +70,25 @@ func TestTypesAreOfModestSize(t *testing.T) {
 		if chain := all.chain(name); len(chain) > maxEmbedding+1 {
 			t.Errorf("structs are embedded %d deep: %s", len(chain)-1, strings.Join(chain, " > "))
 		}
+	}
+}
+
+// eachGoFile calls f with the path of each Go file of the module.
+func eachGoFile(t *testing.T, f func(path string) error) {
+	t.Helper()
+	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
+		switch {
+		case err != nil:
+			return err
+		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata" || d.Name() == "build"):
+			return filepath.SkipDir
+		case strings.HasSuffix(path, ".go"):
+			return f(path)
+		}
+		return nil
+	})
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

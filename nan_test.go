@@ -4,8 +4,6 @@ import (
 	"go/ast"
 	"go/parser"
 	"go/token"
-	"io/fs"
-	"path/filepath"
 	"strings"
 	"testing"
 )
@@ -13,13 +11,8 @@ import (
 // TestComparisonsFailForNaN finds comparisons of tests that NaN would pass, as math.Abs(got-want) > limit, but for those beside a
 // check of NaN.
 func TestComparisonsFailForNaN(t *testing.T) {
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		switch {
-		case err != nil:
-			return err
-		case d.IsDir() && (d.Name() == "node_modules" || d.Name() == "testdata" || d.Name() == "build"):
-			return filepath.SkipDir
-		case !strings.HasSuffix(path, "_test.go"):
+	eachGoFile(t, func(path string) error {
+		if !strings.HasSuffix(path, "_test.go") {
 			return nil
 		}
 		files := token.NewFileSet()
@@ -43,9 +36,6 @@ func TestComparisonsFailForNaN(t *testing.T) {
 		})
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // isDistance reports whether an expression is math.Abs(x-y).

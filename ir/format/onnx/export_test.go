@@ -139,6 +139,24 @@ func TestExportKeepsNamesAndSymbols(t *testing.T) {
 	}
 }
 
+// throughFile returns the results, for x, of size n, of a graph that is exported and read back.
+func throughFile(t *testing.T, g *ir.Graph, x ...float64) []*ir.Array {
+	t.Helper()
+	m, err := onnx.Export(g, onnx.ExportOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound, err := readBack(t, m, onnx.Options{}).Graph.Bind(map[string]int{"n": len(x)})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := ir.Eval(bound, map[string]*ir.Array{"x": ir.Floats(ir.F32, x, len(x))}, ir.EvalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	return got
+}
+
 // The end of a slice whose size is open is computed from sizes that nothing else may have asked for.
 func TestExportedSliceOfOpenSize(t *testing.T) {
 	g, err := ir.Build("slice", func(b *ir.Builder) {
@@ -149,18 +167,7 @@ func TestExportedSliceOfOpenSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.Export(g, onnx.ExportOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	bound, err := readBack(t, m, onnx.Options{}).Graph.Bind(map[string]int{"n": 3})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := ir.Eval(bound, map[string]*ir.Array{"x": ir.Floats(ir.F32, []float64{5, 6, 7}, 3)}, ir.EvalOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := throughFile(t, g, 5, 6, 7)
 	if !slices.Equal(got[0].F, []float64{6, 7}) {
 		t.Errorf("y is %v, not 6 and 7", got[0].F)
 	}
@@ -196,18 +203,7 @@ func TestExportedOrderOfOpenSize(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	m, err := onnx.Export(g, onnx.ExportOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	bound, err := readBack(t, m, onnx.Options{}).Graph.Bind(map[string]int{"n": 4})
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := ir.Eval(bound, map[string]*ir.Array{"x": ir.Floats(ir.F32, []float64{2, 3, 1, 3}, 4)}, ir.EvalOptions{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	got := throughFile(t, g, 2, 3, 1, 3)
 	if !slices.Equal(got[0].F, []float64{3, 1, 3, 2}) || !slices.Equal(got[1].F, []float64{1, 2, 3, 3}) || !slices.Equal(got[2].I, []int64{1, 3, 0, 2}) {
 		t.Errorf("the results are %v, %v, %v", got[0].F, got[1].F, got[2].I)
 	}

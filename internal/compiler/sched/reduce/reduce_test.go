@@ -50,15 +50,8 @@ func TestRowsAreVectorized(t *testing.T) {
 				b.Output("picked", ops.ReduceSum(b, picked, 1))
 				b.Output("soft", ops.Convert(b, ops.Softmax(b, x, 1), c.d))
 			})
-			found := false
-			for _, k := range schedtest.Kernels(t, g, target) {
-				loop.Walk(k.Body, func(s loop.Stmt) {
-					_, is := s.(*loop.LoadVec)
-					found = found || is
-				})
-			}
-			if found != c.vectors {
-				t.Errorf("vectors: %t", found)
+			if vectors := countVectors(schedtest.Kernels(t, g, target)) > 0; vectors != c.vectors {
+				t.Errorf("vectors: %t", vectors)
 			}
 			schedtest.RunOn(t, g, target, 0)
 		})
@@ -300,14 +293,7 @@ func TestTilesOfFewChannelsLoadVectors(t *testing.T) {
 			if width != c.width {
 				t.Errorf("tiles of %d adjacent rows, want %d (0: no tiles)", width, c.width)
 			}
-			vectors := false
-			for _, k := range schedtest.Kernels(t, g, forced) {
-				loop.Walk(k.Body, func(s loop.Stmt) {
-					_, is := s.(*loop.LoadVec)
-					vectors = vectors || is
-				})
-			}
-			if vectors != c.vectors {
+			if vectors := countVectors(schedtest.Kernels(t, g, forced)) > 0; vectors != c.vectors {
 				t.Errorf("vectors: %t", vectors)
 			}
 			schedtest.RunOn(t, g, forced, 0)
