@@ -23,7 +23,7 @@ const (
 	maxStrands = 4
 	// rowParts is the number of threads that reduce a row of scores.
 	rowParts = 8
-	// maxRow is the maximum number of scores of a row of which each thread reads all instead.
+	// maxRow is the maximum length of a row of which each thread reads all scores instead: a barrier less.
 	maxRow = 32
 )
 

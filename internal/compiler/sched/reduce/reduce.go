@@ -571,7 +571,7 @@ func (r *rowEmitter) unrollFactor() int {
 }
 
 // byVectors reports whether vector loads are worth a try: rows longer than registers, of whole
-// vectors, several per thread or as many for each. CUDA only: WGSL has no vectors of 16-bit elements, which would
+// vectors: several for each thread, or the same number for all. CUDA only: WGSL has no vectors of 16-bit elements, which would
 // gain most.
 func byVectors(s rowLayout, g *fusion.Group, dialect dtype.Dialect) bool {
 	n := fusion.Product(g.Inner)
