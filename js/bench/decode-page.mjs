@@ -10,10 +10,10 @@ const text = 'A compiler reads a program and writes another one, which computes 
 const promptOf = (round) => `Round ${round + 1}. ${text.repeat(2)}\nIn short,`;
 
 const libraries = {
-  async rlx() {
+  async rlx(threads) {
     const lm = await import(`${location.origin}/dist/lm.js`); // a path that no bundler resolves
     const file = await lm.openGGUF(await (await fetch('/model.gguf')).blob()), tokenizer = await lm.tokenizerOf(file);
-    const model = await lm.openModel(file, { context: 1024, chunk: 128, on: 'cpu' }); // with a thread for each processor, if the page is isolated
+    const model = await lm.openModel(file, threads === 'gpu' ? { context: 1024 } : { context: 1024, chunk: 128, on: 'cpu' }); // the latter with a thread for each processor, if the page is isolated
     return async (prompt) => {
       const tokens = tokenizer.encode(prompt), made = lm.generate(model, tokenizer, tokens, { maxTokens: decoded, temperature: 0 });
       for await (const piece of made) void piece;
@@ -22,7 +22,7 @@ const libraries = {
   },
   async wllama(threads) {
     const wllama = new Wllama({ default: '/wllama.wasm' }, { suppressNativeLog: true });
-    await wllama.loadModel([await (await fetch('/model.gguf')).blob()], { n_ctx: 1024, n_threads: threads, n_gpu_layers: 0 });
+    await wllama.loadModel([await (await fetch('/model.gguf')).blob()], { n_ctx: 1024, ...(threads === 'gpu' ? { n_gpu_layers: 999 } : { n_threads: threads, n_gpu_layers: 0 }) });
     return async (prompt) => {
       const { timings } = await wllama.createCompletion({ prompt, max_tokens: decoded, temperature: 0 });
       return { tokens: timings.prompt_n, prompt: timings.prompt_per_second, decode: timings.predicted_per_second };
@@ -31,5 +31,6 @@ const libraries = {
 };
 
 let ask;
+/** threads is how many, or 'gpu'. */
 globalThis.openLibrary = async (name, threads) => void (ask = await libraries[name](threads));
 globalThis.request = (round) => ask(promptOf(round));

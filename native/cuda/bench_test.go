@@ -278,7 +278,19 @@ func BenchmarkMatVec(b *testing.B) {
 		forms []string
 	}{{8192, 8192, slices.Sorted(maps.Keys(forms))}, {4096, 4096, few}, {14336, 4096, few}, {4096, 14336, few}, {128256, 4096, few}} {
 		for _, form := range c.forms {
-			b.Run(fmt.Sprintf("%dx%d_%s", c.n, c.k, form), func(b *testing.B) { benchmarkMatVec(b, d, c.n, c.k, forms[form]) })
+			b.Run(fmt.Sprintf("%dx%d_%s", c.n, c.k, form), func(b *testing.B) { benchmarkMatVec(b, d, 1, c.n, c.k, forms[form]) })
+		}
+	}
+}
+
+// BenchmarkFewRows is BenchmarkMatVec for several rows, those of a decoder with several sequences.
+func BenchmarkFewRows(b *testing.B) {
+	d, forms := gpu(b), matVecForms()
+	for _, c := range []struct{ n, k int }{{14336, 4096}, {4096, 14336}, {4096, 4096}} {
+		for _, form := range []string{"bf16", "q4_0", "q8_0", "q4_k", "q6_k"} {
+			for _, rows := range []int{2, 8, 32, 64} {
+				b.Run(fmt.Sprintf("%dx%dx%d_%s", rows, c.n, c.k, form), func(b *testing.B) { benchmarkMatVec(b, d, rows, c.n, c.k, forms[form]) })
+			}
 		}
 	}
 }
@@ -288,15 +300,15 @@ const matVecBytes = 256 << 20
 
 // benchmarkMatVec times products with several matrices in turn. The bytes of the weights are random
 // but small, so that no scale is above 1.
-func benchmarkMatVec(b *testing.B, d native.Backend, n, k int, times matVec) {
+func benchmarkMatVec(b *testing.B, d native.Backend, rows, n, k int, times matVec) {
 	bytes, copies := 0, 1
 	build := func() *ir.Graph {
 		g, err := ir.Build("matvec", func(b *ir.Builder) {
-			x := b.Param("x", ir.F32, ir.Dims(1, k)...)
+			x := b.Param("x", ir.F32, ir.Dims(rows, k)...)
 			own := x
 			for i := range copies {
 				b.Scope(fmt.Sprint(i), func() {
-					b.State("y", ir.F32, ir.Dims(1, n)...)
+					b.State("y", ir.F32, ir.Dims(rows, n)...)
 					y := times(b, own, n, k)
 					b.SetState("y", y)
 					one := ops.SliceAxis(b, y, 1, ir.N(0), ir.N(1)) // the next product depends on it: one kernel each
@@ -308,7 +320,7 @@ func benchmarkMatVec(b *testing.B, d native.Backend, n, k int, times matVec) {
 		return g
 	}
 	for _, p := range build().Ports() {
-		if size, _ := p.Value.Shape().Size().Const(); size > k && p.Kind == ir.ParamPort {
+		if size, _ := p.Value.Shape().Size().Const(); size > rows*k && p.Kind == ir.ParamPort {
 			bytes = size * p.Value.DType().Size()
 		}
 	}
@@ -327,6 +339,9 @@ func benchmarkMatVec(b *testing.B, d native.Backend, n, k int, times matVec) {
 	must(b, cuda.Replay(p, "step", b.N))
 	b.ReportMetric(float64(cuda.Launches(p)), "launches")
 	b.ReportMetric(float64(bytes*copies)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GB/s")
+	if testing.Verbose() {
+		writeProfileOf(b, p, "step")
+	}
 }
 
 // BenchmarkRows times what memory bounds.

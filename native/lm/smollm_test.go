@@ -1,9 +1,13 @@
 package lm_test
 
 import (
+	"bufio"
 	"errors"
+	"fmt"
 	"math"
 	"os"
+	"os/exec"
+	"runtime"
 	"strconv"
 	"testing"
 	"time"
@@ -108,22 +112,25 @@ func TestSmolLM(t *testing.T) {
 	}
 }
 
-// BenchmarkSmolLM reports tokens per second of a prompt of 128 tokens and of single ones after it, the
-// best of all runs, also with activations of 8 bits.
+// BenchmarkSmolLM reports tokens per second of a prompt of 128 tokens and of single ones after it, the best of all
+// runs, also with activations of 8 bits, and those of llama.cpp in turns with them, where make bench-lm installs it.
 func BenchmarkSmolLM(b *testing.B) {
 	for _, bits := range []int{0, 8} {
 		b.Run(strconv.Itoa(bits), func(b *testing.B) { benchmarkSmolLM(b, irlm.BindOptions{ActivationBits: bits}) })
 	}
 }
 
+// Sizes of BenchmarkSmolLM: tokens of the prompt, and tokens after it.
+const benchPrompt, benchDecoded = 128, 64
+
 func benchmarkSmolLM(b *testing.B, o irlm.BindOptions) {
-	const n, decoded = 128, 64
-	p := compiled(b, smolLM(b, o), map[string]int{"prompt": n, "one": 1})
-	prompt := make([]int32, n)
+	p := compiled(b, smolLM(b, o), map[string]int{"prompt": benchPrompt, "one": 1})
+	prompt := make([]int32, benchPrompt)
 	for i := range prompt {
 		prompt[i] = int32(i*7919%40000 + 20)
 	}
-	best := [2]float64{}
+	peer := startLlama(b)
+	var best, peers [2]float64
 	rate := func(i, tokens int, f func()) {
 		start := time.Now()
 		f()
@@ -133,12 +140,61 @@ func benchmarkSmolLM(b *testing.B, o irlm.BindOptions) {
 		if err := p.Set(b.Context(), nn.CacheState, rlx.Int32(0)); err != nil {
 			b.Fatal(err)
 		}
-		rate(0, n, func() { last(b, p, "prompt", prompt...) })
-		for range decoded {
+		rate(0, benchPrompt, func() { last(b, p, "prompt", prompt...) })
+		for range benchDecoded {
 			rate(1, 1, func() { last(b, p, "one", 504) })
+		}
+		if peer != nil {
+			made := peer()
+			peers = [2]float64{max(peers[0], made[0]), max(peers[1], made[1])}
 		}
 	}
 	b.ReportMetric(0, "ns/op")
-	b.ReportMetric(best[0], "prompt-tok/s")
-	b.ReportMetric(best[1], "decode-tok/s")
+	for i, name := range []string{"prompt", "decode"} {
+		b.ReportMetric(best[i], name+"-tok/s")
+		if peer != nil {
+			b.ReportMetric(peers[i], "llama.cpp-"+name+"-tok/s")
+		}
+	}
+}
+
+// startLlama starts llama.cpp with a thread for each of Go's and returns what measures it once: tokens per second of a
+// prompt and of single tokens. It returns nil if RLX_LLAMA names no folder with node-llama-cpp.
+func startLlama(b *testing.B) func() [2]float64 {
+	folder := os.Getenv("RLX_LLAMA")
+	if folder == "" {
+		return nil
+	}
+	cmd := exec.CommandContext(b.Context(), "node", "testdata/llama.mjs", folder, os.Getenv("RLX_LM"),
+		strconv.Itoa(runtime.GOMAXPROCS(0)), strconv.Itoa(benchPrompt), strconv.Itoa(benchDecoded))
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	out, err := cmd.StdoutPipe()
+	if err != nil {
+		b.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		b.Fatal(err)
+	}
+	b.Cleanup(func() {
+		_ = in.Close()
+		_ = cmd.Wait()
+	})
+	lines := bufio.NewScanner(out)
+	if !lines.Scan() || lines.Text() != "ready" {
+		b.Fatalf("llama.cpp does not start: %q", lines.Text())
+	}
+	return func() (rates [2]float64) {
+		fmt.Fprintln(in)
+		if !lines.Scan() {
+			b.Fatal("llama.cpp has ended")
+		}
+		if _, err := fmt.Sscan(lines.Text(), &rates[0], &rates[1]); err != nil {
+			b.Fatalf("llama.cpp: %q: %v", lines.Text(), err)
+		}
+		return rates
+	}
 }

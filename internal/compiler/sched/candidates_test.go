@@ -139,8 +139,9 @@ var elsewhere = map[emit.Family]bool{
 	emit.Sole:      true, // no choice
 	emit.Pipelined: true, emit.Fragments: true, emit.WarpGroups: true, emit.Library: true, emit.Stationary: true,
 	emit.Flash: true, emit.FlashFragments: true, emit.FlashMma: true, // no choice without features
-	emit.Registers:  true, // in software: TestContractionsInEveryTile
-	emit.PackedRows: true, // of packed weights: TestPackedCandidatesAreRight of plansim
+	emit.Registers:   true, // in software: TestContractionsInEveryTile
+	emit.PackedRows:  true, // of packed weights: TestPackedCandidatesAreRight of plansim
+	emit.PackedTiles: true, // likewise: TestPackedTiles
 }
 
 // TestTrialPlansRunRepeatedly runs plans of one group each on the simulator, repeatedly.

@@ -70,13 +70,17 @@ const (
 	// Stationary: a contraction by warp-group MMA with the operand along the columns, whole, in workgroup
 	// memory and the rows' operand in registers.
 	Stationary
+	// PackedTiles: a contraction of few columns by warp-group MMA with packed weights, which threads unpack to
+	// registers. A workgroup has M rows of weights, K contracted positions of the columns' operand at a time, and one of
+	// Split parts of them all.
+	PackedTiles
 )
 
 // familyNames are the names in the text form of schedules, which stored tunings hold.
 var familyNames = [...]string{
 	"sole", "elements", "transposed", "rows", "columns", "tiles", "pipelined", "fragments", "warpgroups", "library", "block_scan", "serial_scan", "register_scan",
 	"bitonic_sort", "radix_sort", "flash", "flash_fragments", "flash_mma", "packed_rows", "registers",
-	"stationary",
+	"stationary", "packed_tiles",
 }
 
 // Families is the number of families.

@@ -8,6 +8,6 @@
 // fragments; mma.go multiplies by warp-group MMA, of operands that operand.go copies to shared
 // memory, im2col.go those of convolutions in TMA's im2col mode, relayout.go others of convolutions by a copy
 // with their channels or their batch last; stationary.go multiplies few columns by an operand that stays in shared
-// memory; library.go calls a library of the device. A contraction
+// memory, packed.go by packed weights, which it unpacks to registers; library.go calls a library of the device. A contraction
 // that none of these fits is a reduction of package reduce. Read space.go first.
 package matmul

@@ -33,6 +33,11 @@ func NewSpace(e *emit.Emitter, g *fusion.Group) *Space {
 
 // Rule returns the default schedule, see [emit.Space].
 func (w *Space) Rule() emit.Schedule {
+	if emit.WithMma {
+		if s, ok := w.device.ofPacked(); ok {
+			return s
+		}
+	}
 	s := w.withoutStationary()
 	if emit.WithMma {
 		return w.device.orStationary(w, s)
@@ -218,6 +223,7 @@ func tileFor(s emit.Schedule) (tile, bool) {
 // none, has not the types of its plans either.
 type deviceSpace interface {
 	rule() (emit.Schedule, bool)
+	ofPacked() (emit.Schedule, bool)
 	insteadOf(reduction emit.Ranked) emit.Schedule
 	orStationary(w *Space, s emit.Schedule) emit.Schedule
 	orRows(few, rows emit.Schedule) emit.Schedule
@@ -236,6 +242,7 @@ type deviceCandidates struct {
 	product *libraryPlan // nil if no library computes c
 	// stationary keeps the columns' operand in shared memory; nil if c has other shapes.
 	stationary *stationaryPlan
+	packed     []*packedPlan // multiply packed weights, the cheapest first; none if c has others
 }
 
 // noCandidates is the deviceSpace on targets without multiply-adds and library.
@@ -249,12 +256,13 @@ func newDeviceSpace(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) dev
 	w.mma, _ = planMma(e, g, c)
 	w.product, _ = planLibrary(e, g, c)
 	w.stationary, _ = planStationary(e, g, c)
+	w.packed = packedPlans(e, g, c)
 	return w
 }
 
 // ofDevice reports whether a schedule is one of deviceSpace.
 func ofDevice(s emit.Schedule) bool {
-	return s.Family == emit.WarpGroups || s.Family == emit.Library || s.Family == emit.Stationary
+	return s.Family == emit.WarpGroups || s.Family == emit.Library || s.Family == emit.Stationary || s.Family == emit.PackedTiles
 }
 
 // rule returns the schedule that is expected to be faster than tiles, if there is one.
@@ -271,6 +279,28 @@ func (w *deviceCandidates) rule() (emit.Schedule, bool) {
 	}
 	return emit.Schedule{}, false
 }
+
+// ofPacked returns the schedule of a product with packed weights, if it is one: others unpack a weight for each few results,
+// which their costs do not count.
+func (w *deviceCandidates) ofPacked() (emit.Schedule, bool) {
+	if len(w.packed) == 0 {
+		return emit.Schedule{}, false
+	}
+	return w.packed[0].schedule(), true
+}
+
+// packedBy returns the plan of a product with packed weights by its schedule, or nil.
+func (w *deviceCandidates) packedBy(s emit.Schedule) *packedPlan {
+	for _, p := range w.packed {
+		if p.schedule() == s {
+			return p
+		}
+	}
+	return nil
+}
+
+// packedTrials is the number of schedules of products with packed weights that are worth comparing.
+const packedTrials = 6
 
 // thinGain is the ratio of costs from which multiply-adds of 16-bit types, or tiles of f32, compute a product that has
 // too few results or columns for tiles by their count (H200: convolutions from and to 3 channels took 16 and 18 µs
@@ -351,6 +381,9 @@ func (w *deviceCandidates) schedules() (list []emit.Schedule) {
 	if w.stationary != nil {
 		list = append(list, w.stationary.schedule())
 	}
+	for _, p := range w.packed[:min(len(w.packed), packedTrials)] {
+		list = append(list, p.schedule())
+	}
 	if w.mma == nil || w.mma.operand == ir.F32 {
 		return list
 	}
@@ -376,9 +409,12 @@ func (w *deviceCandidates) cost(s emit.Schedule) float64 {
 		return w.product.cost(w.c, w.e.Caps)
 	}
 	var time float64
-	if s.Family == emit.Stationary {
+	switch s.Family {
+	case emit.Stationary:
 		time = w.stationary.cost(w.e.Caps)
-	} else {
+	case emit.PackedTiles:
+		time = w.packedBy(s).cost(w.e.Caps)
+	default:
 		p := w.plan(s)
 		time = p.cost(w.e.Caps)
 	}
@@ -395,6 +431,9 @@ func (w *deviceCandidates) has(s emit.Schedule) bool {
 	if s.Family == emit.Stationary {
 		return w.stationary != nil && s == w.stationary.schedule()
 	}
+	if s.Family == emit.PackedTiles {
+		return w.packedBy(s) != nil
+	}
 	if w.mma == nil {
 		return false
 	}
@@ -408,6 +447,9 @@ func (w *deviceCandidates) launches(s emit.Schedule) []emit.Launch {
 	}
 	if s.Family == emit.Stationary {
 		return emitStationary(w.e, w.g, w.stationary)
+	}
+	if s.Family == emit.PackedTiles {
+		return emitPacked(w.e, w.g, w.packedBy(s))
 	}
 	p := w.plan(s)
 	return emitMma(w.e, w.g, &p)

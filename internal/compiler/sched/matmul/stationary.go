@@ -234,7 +234,7 @@ func (m *stationaryEmitter) copyColumns() {
 		n, k, elements := m.columnQuad(at)
 		m.vectors.Load(elements)
 		for j, x := range elements {
-			n, k := fragmentColumn(n[j]), m.fragmentK(k[j])
+			n, k := fragmentColumn(n[j]), fragmentK(m.p.operand, k[j])
 			panel := scalar.Mul(scalar.FloorDiv(k, loop.Int(row)), loop.Int(row*m.p.columns))
 			to := scalar.Add(panel, loop.TileOffset(m.p.operand, 0, n, scalar.Mod(k, loop.Int(row))))
 			m.Put(m.slot, m.Simplify(to), x)
@@ -247,10 +247,10 @@ func (m *stationaryEmitter) copyColumns() {
 // 8h + 2c + b of each span, which are the elements 2h + b of its quad.
 func fragmentColumn(n scalar.Expr) scalar.Expr { return inSpan(n, 8, 2, 1) }
 
-// fragmentK is fragmentColumn for contracted positions. In f32 a thread has one element at a time: position 8a + 4h + c
-// of a span, of two multiply-adds, is element 2a + h of its quad.
-func (m *stationaryEmitter) fragmentK(k scalar.Expr) scalar.Expr {
-	if m.p.operand == ir.F32 {
+// fragmentK is fragmentColumn for contracted positions of operands of type d. In f32 a thread has one element at a time:
+// position 8a + 4h + c of a span, of two multiply-adds, is element 2a + h of its quad.
+func fragmentK(d ir.DType, k scalar.Expr) scalar.Expr {
+	if d == ir.F32 {
 		return inSpan(k, 8, 1, 4)
 	}
 	return fragmentColumn(k)

@@ -212,7 +212,7 @@ func newPackedRows(e *emit.Emitter, g *fusion.Group, split rowSlice) *packedRows
 		Emitter: e, g: g, shape: rowLayout{lanes: 1, rows: 1}, levels: g.Levels(), named: map[ir.Value]scalar.Expr{}, lane: loop.Int(0),
 		inRange: scalar.ConstBool(true),
 	}
-	p := &packedRows{Emitter: r.Emitter, r: r, g: g, split: split, elements: map[*fusion.Member]scalar.Expr{}, totals: map[string]scalar.Expr{}, scaled: map[string]scalar.Expr{}, weights: newWordLoads(r)}
+	p := &packedRows{Emitter: r.Emitter, r: r, g: g, split: split, elements: map[*fusion.Member]scalar.Expr{}, totals: map[string]scalar.Expr{}, scaled: map[string]scalar.Expr{}, weights: newWordLoads(r.Emitter)}
 	if emit.WithMma {
 		findRounding(p)
 		p.weights.whole = p.rounding != nil
@@ -348,14 +348,14 @@ func (p *packedRows) overRows(rows, atOnce int, f func(at scalar.Expr)) {
 	name := p.Name("r")
 	outer := p.Body
 	p.Body = nil
-	p.rows, p.weights.ahead = &rowLoop{}, p.loadAhead
+	p.rows, p.weights.from = &rowLoop{}, p.loadAhead
 	f(scalar.NewVar(name, ir.I32, 0, int64(rows-atOnce)))
 	outer = append(outer, p.rows.before...)
 	if p.fixed() {
 		p.rows.words = append(p.rows.words, &loop.Barrier{Kernels: true})
 	}
 	outer = slices.Insert(outer, p.start, p.rows.words...)
-	p.rows, p.weights.ahead = nil, nil
+	p.rows, p.weights.from = nil, nil
 	// WGSL's NoUnroll begins a loop at a number that is not uniform, which shuffles in it need.
 	rolled := p.Caps.Dialect == dtype.CUDA
 	p.Body = append(outer, &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(rows), Step: loop.Int(atOnce), NoUnroll: rolled, Body: p.Body})

@@ -138,11 +138,15 @@ func newRowEmitter(e *emit.Emitter, g *fusion.Group, shape rowLayout, workgroup 
 // let is [loop.Writer.Let] for values that are simple already: it computes neither their simplest form
 // nor their range.
 func (r *rowEmitter) let(prefix string, value scalar.Expr) scalar.Expr {
+	return let(r.Emitter, prefix, value)
+}
+
+func let(e *emit.Emitter, prefix string, value scalar.Expr) scalar.Expr {
 	if value.Op == scalar.OpConst || value.Op == scalar.OpVar {
 		return value
 	}
-	name := r.Name(prefix)
-	r.Body = append(r.Body, &loop.Let{Name: name, Value: value})
+	name := e.Name(prefix)
+	e.Body = append(e.Body, &loop.Let{Name: name, Value: value})
 	return scalar.FreeVar(name, value.Type)
 }
 

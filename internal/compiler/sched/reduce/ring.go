@@ -144,7 +144,7 @@ func (r *ring) findArrays(p *packedRows) bool {
 		return false
 	}
 	q, ok := newPackedRows(p.Sibling(), p.g, p.split), true
-	q.weights.ahead = func(array int, at scalar.Expr, _ int) scalar.Expr {
+	q.weights.from = func(array int, at scalar.Expr, _ int) scalar.Expr {
 		ok = ok && r.add(q, array, at)
 		return scalar.FreeVar("w", ir.U32)
 	}
@@ -238,7 +238,7 @@ func (r *ring) begin(p *packedRows, lane scalar.Expr, lanes int, begin scalar.Ex
 func (p *packedRows) overRing(r *ring, lane scalar.Expr, s emit.Schedule, begin scalar.Expr, f func(at scalar.Expr)) {
 	copies, outer, name := r.begin(p, lane, s.Lanes, begin), p.Body, p.Name("r")
 	p.Body, p.rows = nil, &rowLoop{}
-	p.weights.ahead = func(array int, at scalar.Expr, _ int) scalar.Expr { return r.load(p, array, at) }
+	p.weights.from = func(array int, at scalar.Expr, _ int) scalar.Expr { return r.load(p, array, at) }
 	var at scalar.Expr = scalar.NewVar(name, ir.I32, 0, int64(s.Rows-r.rows))
 	number := p.Simplify(scalar.FloorDiv(at, loop.Int(r.rows)))
 	r.stage = p.ranged("stage", scalar.Mod(number, loop.Int(r.slots)), r.slots)
@@ -252,7 +252,7 @@ func (p *packedRows) overRing(r *ring, lane scalar.Expr, s emit.Schedule, begin 
 	p.Body = append(p.Body, stage...)
 	f(at)
 	outer = append(outer, p.rows.before...)
-	p.rows, p.weights.ahead = nil, nil
+	p.rows, p.weights.from = nil, nil
 	outer = slices.Insert(outer, p.start, copies...)
 	p.Body = append(outer, &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(s.Rows), Step: loop.Int(r.rows), NoUnroll: true, Body: p.Body})
 }

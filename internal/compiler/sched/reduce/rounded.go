@@ -407,7 +407,7 @@ func loadQuads(w *wordLoads, b *wordBase) {
 			shift = scalar.Add(scalar.Convert(b.shift, ir.U64), scalar.ConstI(ir.U64, int64(8*phase)))
 		}
 		both := scalar.Or(scalar.Shl(scalar.Convert(b.words[first+1], ir.U64), scalar.ConstI(ir.U64, 32)), scalar.Convert(b.words[first], ir.U64))
-		b.quads[k] = w.r.let("quad", scalar.Convert(scalar.Shr(both, shift), ir.U32))
+		b.quads[k] = let(w.e, "quad", scalar.Convert(scalar.Shr(both, shift), ir.U32))
 	}
 }
 
@@ -512,7 +512,7 @@ func integersOf(w *wordLoads, t *term) bool {
 		q.more = more
 	}
 	for _, q := range list {
-		q.weights = w.r.let("q", q.weights)
+		q.weights = let(w.e, "q", q.weights)
 		t.quads = append(t.quads, q.quad)
 	}
 	t.numbers, t.minus = nil, t.minus-list[0].more

@@ -18,17 +18,16 @@ const wordBytes = 4
 // wordLoads replaces loads of bytes by those of the words that hold them. Bytes at constant distances
 // share words.
 type wordLoads struct {
-	r       *rowEmitter
+	e       *emit.Emitter
 	tensors map[int]bool // those read as words, by ID
 	bases   []*wordBase
 	// whole means that numbers of bytes become words of four, see [integersOf].
 	whole bool
-	// ahead, if not nil, loads a word of an array before it is needed, and returns the variable that has it. If last is not
-	// negative, words after it are none that count.
-	ahead func(array int, at scalar.Expr, last int) scalar.Expr
+	// from, if not nil, returns the words, instead of loads from memory.
+	from WordLoader
 }
 
-func newWordLoads(r *rowEmitter) *wordLoads { return &wordLoads{r: r, tensors: map[int]bool{}} }
+func newWordLoads(e *emit.Emitter) *wordLoads { return &wordLoads{e: e, tensors: map[int]bool{}} }
 
 // wordBase is a position in an array of bytes from which other bytes have constant distances.
 type wordBase struct {
@@ -67,14 +66,31 @@ func (w *wordLoads) inWords(terms []term) []term {
 		}
 	}
 	each(func(x scalar.Expr) scalar.Expr {
-		scalar.Walk(x, func(n scalar.Expr) {
-			if isByte(n) {
-				base, at := w.find(n)
-				base.ends[at] = true
-			}
-		})
+		w.note(x)
 		return x
 	})
+	w.loadBases(terms)
+	for i := range terms {
+		if !emit.WithMma || !w.whole || !integersOf(w, &terms[i]) {
+			w.subnormal(&terms[i])
+		}
+	}
+	each(func(x scalar.Expr) scalar.Expr { return w.replaced(x, map[scalar.Expr]scalar.Expr{}) })
+	return terms
+}
+
+// note finds the bases of the bytes that an expression loads.
+func (w *wordLoads) note(x scalar.Expr) {
+	scalar.Walk(x, func(n scalar.Expr) {
+		if isByte(n) {
+			base, at := w.find(n)
+			base.ends[at] = true
+		}
+	})
+}
+
+// loadBases loads the words of all bases, those of the numbers of terms as a whole where numbers become words of four.
+func (w *wordLoads) loadBases(terms []term) {
 	if emit.WithMma && w.whole {
 		noteNumbers(w, terms)
 	}
@@ -85,20 +101,13 @@ func (w *wordLoads) inWords(terms []term) []term {
 			loadQuads(w, b)
 		}
 	}
-	for i := range terms {
-		if !emit.WithMma || !w.whole || !integersOf(w, &terms[i]) {
-			w.subnormal(&terms[i])
-		}
-	}
-	each(func(x scalar.Expr) scalar.Expr { return w.replaced(x, map[scalar.Expr]scalar.Expr{}) })
-	return terms
 }
 
 func isByte(n scalar.Expr) bool { return n.Op == scalar.OpLoad && n.Type == ir.U8 && n.Ref >= 0 }
 
 // find returns the base of a byte and its distance from it.
 func (w *wordLoads) find(n scalar.Expr) (*wordBase, int) {
-	r, at := w.r, w.r.Simplify(n.Args[0])
+	r, at := w.e, w.e.Simplify(n.Args[0])
 	for _, b := range w.bases {
 		if d, ok := r.Simplify(scalar.Sub(at, b.at)).IntConst(); ok && b.array == n.Ref {
 			return b, int(d)
@@ -111,7 +120,7 @@ func (w *wordLoads) find(n scalar.Expr) (*wordBase, int) {
 
 // align moves a base to its first byte and finds its place in a word.
 func (w *wordLoads) align(b *wordBase) {
-	r, first := w.r, slices.Min(slices.Collect(maps.Keys(b.ends)))
+	r, first := w.e, slices.Min(slices.Collect(maps.Keys(b.ends)))
 	ends := map[int]bool{}
 	for at := range b.ends {
 		ends[at-first] = true
@@ -132,10 +141,10 @@ func (w *wordLoads) align(b *wordBase) {
 
 // load loads the words of a base, in order of their addresses.
 func (w *wordLoads) load(b *wordBase) {
-	r := w.r
+	r := w.e
 	w.tensors[b.array] = true
 	b.word = r.Simplify(scalar.FloorDiv(b.at, loop.Int(wordBytes)))
-	if w.ahead == nil {
+	if w.from == nil {
 		b.word = r.Let("word", b.word)
 	}
 	needed, beyond := map[int]bool{}, map[int]bool{}
@@ -157,10 +166,10 @@ func (w *wordLoads) load(b *wordBase) {
 		if !needed[k] {
 			bound = last
 		}
-		if w.ahead != nil {
-			b.words[k] = w.ahead(b.array, at, bound)
+		if w.from != nil {
+			b.words[k] = w.from(b.array, at, bound)
 		} else {
-			b.words[k] = r.let("w", scalar.LoadAt(b.array, ir.U32, atMost(at, bound)))
+			b.words[k] = let(r, "w", scalar.LoadAt(b.array, ir.U32, atMost(at, bound)))
 		}
 	}
 	if b.known {
@@ -170,16 +179,16 @@ func (w *wordLoads) load(b *wordBase) {
 	shift := scalar.Convert(b.shift, ir.U32)
 	for _, k := range sorted(needed, nil) {
 		if !beyond[k+1] {
-			b.whole[k] = r.let("v", scalar.Shr(b.words[k], shift))
+			b.whole[k] = let(r, "v", scalar.Shr(b.words[k], shift))
 			continue
 		}
 		if !emit.WithMma || r.Caps.Dialect != dtype.CUDA { // which has a funnel shift, but others no integers of 64 bits
 			high := scalar.Shl(scalar.Shl(b.words[k+1], scalar.ConstI(ir.U32, 1)), scalar.Sub(scalar.ConstI(ir.U32, 31), shift))
-			b.whole[k] = r.let("v", scalar.Or(high, scalar.Shr(b.words[k], shift)))
+			b.whole[k] = let(r, "v", scalar.Or(high, scalar.Shr(b.words[k], shift)))
 			continue
 		}
 		both := scalar.Or(scalar.Shl(scalar.Convert(b.words[k+1], ir.U64), scalar.ConstI(ir.U64, 32)), scalar.Convert(b.words[k], ir.U64))
-		b.whole[k] = r.let("v", scalar.Convert(scalar.Shr(both, scalar.Convert(b.shift, ir.U64)), ir.U32))
+		b.whole[k] = let(r, "v", scalar.Convert(scalar.Shr(both, scalar.Convert(b.shift, ir.U64)), ir.U32))
 	}
 }
 
@@ -307,7 +316,7 @@ const (
 
 // subnormal replaces the numbers of a term by subnormal ones where all are small integers less one constant.
 func (w *wordLoads) subnormal(t *term) {
-	if !emit.WithMma || w.r.Caps.Dialect != dtype.CUDA { // WGSL may flush subnormal numbers to 0
+	if !emit.WithMma || w.e.Caps.Dialect != dtype.CUDA { // WGSL may flush subnormal numbers to 0
 		return
 	}
 	var numbers []scalar.Expr
@@ -363,7 +372,7 @@ func (w *wordLoads) bounds(n scalar.Expr) (lo, hi int64, ok bool) {
 		c, d, fine := w.bounds(n.Args[2])
 		return min(a, c), max(b, d), ok && fine
 	}
-	return w.r.Simplifier.Range(n)
+	return w.e.Simplifier.Range(n)
 }
 
 // field is (word >> shift & mask) ^ flips.
