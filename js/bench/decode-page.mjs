@@ -21,7 +21,8 @@ const libraries = {
     };
   },
   async wllama(threads) {
-    const wllama = new Wllama({ default: '/wllama.wasm' }, { suppressNativeLog: true });
+    const say = (...texts) => texts.some((text) => /buffer size|webgpu/i.test(text)) && console.log(...texts); // where the weights are
+    const wllama = new Wllama({ default: '/wllama.wasm' }, { logger: { debug: say, log: say, warn: say, error: console.error } });
     await wllama.loadModel([await (await fetch('/model.gguf')).blob()], { n_ctx: 1024, ...(threads === 'gpu' ? { n_gpu_layers: 999 } : { n_threads: threads, n_gpu_layers: 0 }) });
     return async (prompt) => {
       const { timings } = await wllama.createCompletion({ prompt, max_tokens: decoded, temperature: 0 });

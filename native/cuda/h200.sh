@@ -13,6 +13,7 @@
 #   build/cuda/h200.sh forward DIR        there: losses without gradients, in the batches of a server; logs into DIR
 #   build/cuda/h200.sh models DIR         there: the same models at their papers' sizes, in bf16; logs into DIR
 #   build/cuda/h200.sh lm                 there: products with packed weights, language models by shape, PyTorch's
+#   build/cuda/h200.sh serving            there: users at once, and products of few rows with packed weights
 #   build/cuda/h200.sh first              there: its first step in a new process, by parts
 #   build/cuda/h200.sh products REGEXP    there: sched/matmul/testdata/products_h200.txt, of those that match
 #   build/cuda/h200.sh predictions FILE   there: the costs of candidates against their times, all of them into FILE
@@ -77,6 +78,7 @@ lm)
   "$here/cuda.test" -test.run '^$' -test.v -test.bench '^BenchmarkLanguageModels$' -test.benchtime "${3:-4x}"
   python3 "$here/lm_peers.py"
   ;;
+serving) describe && "$here/cuda.test" -test.run '^$' -test.bench '^Benchmark(Serving|FewRows)$' -test.benchtime "${2:-1x}" ;;
 first) describe && "$here/cuda.test" -test.run '^$' -test.bench '^BenchmarkFirst$' -test.benchtime 1x ;;
 products)
   "$here/cuda.test" -test.run '^$' -test.bench "^BenchmarkProducts\$/${2:-.}/(kernels|cublaslt)" -test.benchtime 50ms |
