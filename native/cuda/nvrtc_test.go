@@ -322,22 +322,29 @@ func unsupported(g *ir.Graph) bool {
 	})
 }
 
-// packed returns products of one row with weights of three formats, whose rows are copied asynchronously where the target can.
+// packed returns products of one row and of several with weights of three formats, which are copied asynchronously where
+// the target can.
 func packed(t *testing.T, target plan.Target) (plans []*plan.Plan) {
 	t.Helper()
-	const rows, elements = 32000, 4096
 	for _, format := range []string{"q8_0", "q4_k", "q6_k"} {
-		g, err := ir.Build("packed", func(b *ir.Builder) {
-			each, bytes, _ := ops.PackedBlock(format)
-			x, w := b.Input("x", ir.F32, ir.Dims(1, elements)...), b.Param("w", ir.U8, ir.Dims(rows, elements/each*bytes)...)
-			b.Output("y", ops.QuantizedMatMul8(b, x, w, format))
-		})
-		must(t, err)
-		p, err := planned("packed", g, target)
-		must(t, err)
-		plans = append(plans, p)
+		plans = append(plans, packedProduct(t, target, format, 1, 32000), packedProduct(t, target, format, 12, 1024))
 	}
 	return plans
+}
+
+// packedProduct returns a product of rows of activations of 8 bits with packed weights.
+func packedProduct(t *testing.T, target plan.Target, format string, rows, columns int) *plan.Plan {
+	t.Helper()
+	const elements = 4096
+	g, err := ir.Build("packed", func(b *ir.Builder) {
+		each, bytes, _ := ops.PackedBlock(format)
+		x, w := b.Input("x", ir.F32, ir.Dims(rows, elements)...), b.Param("w", ir.U8, ir.Dims(columns, elements/each*bytes)...)
+		b.Output("y", ops.QuantizedMatMul8(b, x, w, format))
+	})
+	must(t, err)
+	p, err := planned("packed", g, target)
+	must(t, err)
+	return p
 }
 
 // multiplying is a graph of a product and of attention, which are computed by multiply-adds
