@@ -29,11 +29,13 @@ type packedPlan struct {
 	parts   int         // split-K
 	chunk   int         // contracted positions of the columns' operand in workgroup memory at a time
 	stage   packedStage // of the weights
+	offsets bool        // weights have offsets, besides scales
 }
 
 // The variables of an element of the weights.
 const packedRow, packedK = "any_row", "any_k"
 
+// Sizes and bounds of the plans.
 const (
 	packedUnit     = 64 // contracted positions of an iteration: whole words of two blocks of 18 or 34 bytes
 	packedSpans    = packedUnit / quadSpan
@@ -98,6 +100,7 @@ func (p *packedPlan) findElement(e *emit.Emitter, g *fusion.Group) bool {
 	}
 	unit, column := scalar.NewVar("unit", ir.I32, 0, int64(k/packedUnit-1)), scalar.NewVar("column", ir.I32, 0, 3)
 	w, ok := reduce.LoadWeights(e, p.fragment(e, row, column, unit), nil)
+	p.offsets = slices.ContainsFunc(w, func(w reduce.Weight) bool { return w.Offset != nil })
 	return ok && spansOf(w) != nil
 }
 
@@ -354,8 +357,10 @@ func (m *packedEmitter) declare() {
 	for range packedSpans * packedSpan {
 		m.left = append(m.left, m.Var("left", scalar.ConstI(ir.U32, 0)).Name)
 	}
-	for range packedSpan {
-		m.ones = append(m.ones, m.Var("one", scalar.ConstI(ir.U32, bf16Ones)).Name)
+	if m.p.offsets {
+		for range packedSpan {
+			m.ones = append(m.ones, m.Var("one", scalar.ConstI(ir.U32, bf16Ones)).Name)
+		}
 	}
 }
 
