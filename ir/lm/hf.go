@@ -158,27 +158,22 @@ func parseHF(data []byte) (*hfConfig, error) {
 // hfDefaults are the defaults of the configuration classes of transformers where they are not those of most families: a
 // config.json may lack what equals them, as those of Gemma 3 do. Null in a file is none of them.
 var hfDefaults = map[string]string{
-	"mistral":   `{"num_key_value_heads": 8, "sliding_window": 4096}`,
-	"mixtral":   `{"num_key_value_heads": 8, "rms_norm_eps": 1e-5, "rope_theta": 1e6}`,
-	"qwen2":     `{"max_window_layers": 28, "sliding_window": 4096}`,
-	"qwen3":     `{"head_dim": 128, "max_window_layers": 28, "sliding_window": 4096}`,
-	"qwen2_moe": `{"num_experts_per_tok": 4, "max_window_layers": 28, "sliding_window": 4096}`,
-	"qwen3_moe": `{"num_key_value_heads": 4}`,
-	"gemma":     `{"head_dim": 256}`,
-	"gemma2":    `{"num_key_value_heads": 4, "head_dim": 256, "attn_logit_softcapping": 50, "final_logit_softcapping": 30}`,
-	"gemma3":    `{"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "vocab_size": 262208, "max_position_embeddings": 131072}`,
-	"phi3":      `{"rms_norm_eps": 1e-5}`,
-	"olmo2":     `{"rms_norm_eps": 1e-5}`,
-	"olmo3":     `{"rms_norm_eps": 1e-5, "rope_theta": 5e5}`,
-	"olmoe":     `{"rms_norm_eps": 1e-5}`,
-	"smollm3":   `{"num_key_value_heads": 4, "rope_theta": 2e6}`,
+	"mistral": `{"sliding_window": 4096}`,
+	"mixtral": `{"rms_norm_eps": 1e-5, "rope_theta": 1e6}`,
+	"qwen3":   `{"head_dim": 128}`,
+	"gemma":   `{"head_dim": 256}`,
+	"gemma2":  `{"num_key_value_heads": 4, "head_dim": 256, "attn_logit_softcapping": 50, "final_logit_softcapping": 30}`,
+	"gemma3":  `{"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "vocab_size": 262208, "max_position_embeddings": 131072}`,
+	"phi3":    `{"rms_norm_eps": 1e-5}`,
+	"olmo2":   `{"rms_norm_eps": 1e-5}`,
+	"olmo3":   `{"rms_norm_eps": 1e-5, "rope_theta": 5e5}`,
+	"olmoe":   `{"rms_norm_eps": 1e-5}`,
+	"smollm3": `{"rope_theta": 2e6}`,
 
-	"starcoder2": `{"num_key_value_heads": 2, "hidden_act": "gelu_pytorch_tanh"}`,
+	"starcoder2": `{"hidden_act": "gelu_pytorch_tanh"}`,
 	"cohere":     `{"rope_theta": 5e5}`,
-	"ernie4_5":   `{"num_key_value_heads": 2, "rope_theta": 5e5}`,
+	"ernie4_5":   `{"rope_theta": 5e5}`,
 	"exaone4":    `{"sliding_window": 4096}`,
-	"glm4":       `{"num_key_value_heads": 2}`,
-	"seed_oss":   `{"num_key_value_heads": 8}`,
 }
 
 // config returns what h describes.

@@ -100,14 +100,13 @@ func TestMissingFieldsAreThoseOfTransformers(t *testing.T) {
 		{`"model_type": "gemma3", "text_config": {` + sizes + `"sliding_window": 1024, "rope_scaling": {"factor": 8.0, "rope_type": "linear"}}`, `"model_type": "gemma3_text", ` + sizes +
 			`"sliding_window": 1024, "rope_scaling": {"factor": 8.0, "rope_type": "linear"}, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
 			"vocab_size": 262208, "max_position_embeddings": 131072`},
-		{all + `"model_type": "mistral"`, all + `"model_type": "mistral", "num_key_value_heads": 8, "sliding_window": 4096`},
+		{all + `"model_type": "mistral"`, all + `"model_type": "mistral", "sliding_window": 4096`},
 		{all + `"model_type": "mistral", "sliding_window": null`, all + `"model_type": "mistral", "sliding_window": 0`},
 		{all + `"model_type": "mixtral", "num_local_experts": 4`, all + `"model_type": "mixtral", "num_local_experts": 4, "rms_norm_eps": 1e-5, "rope_theta": 1e6`},
 		{all + `"model_type": "gemma2"`, all + `"model_type": "gemma2", "num_key_value_heads": 4, "head_dim": 256, "attn_logit_softcapping": 50, "final_logit_softcapping": 30`},
-		{all + `"model_type": "qwen2", "use_sliding_window": true`, all + `"model_type": "qwen2", "use_sliding_window": true, "sliding_window": 4096, "max_window_layers": 28`},
 		{all + `"model_type": "olmo3"`, all + `"model_type": "olmo3", "rms_norm_eps": 1e-5, "rope_parameters": {"rope_theta": 5e5, "rope_type": "default"}`},
-		{all + `"model_type": "starcoder2"`, all + `"model_type": "starcoder2", "num_key_value_heads": 2, "hidden_act": "gelu_pytorch_tanh"`},
-		{all + `"model_type": "ernie4_5"`, all + `"model_type": "ernie4_5", "num_key_value_heads": 2, "rope_theta": 5e5`},
+		{all + `"model_type": "starcoder2"`, all + `"model_type": "starcoder2", "hidden_act": "gelu_pytorch_tanh"`},
+		{all + `"model_type": "ernie4_5"`, all + `"model_type": "ernie4_5", "rope_theta": 5e5`},
 	} {
 		got, err := lm.ReadConfig(strings.NewReader("{" + c.given + "}"))
 		want, wrong := lm.ReadConfig(strings.NewReader("{" + c.missing + "}"))
