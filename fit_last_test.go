@@ -63,7 +63,7 @@ func TestFitResumesFromAnyFolder(t *testing.T) {
 	}
 }
 
-// TestCheckpointsOfAnotherTrainingAreRefused trains anew into a folder that has a later checkpoint: those of the new training were
+// TestCheckpointsOfAnotherTrainingAreRefused trains anew into a folder that has a later checkpoint: those of the new one were
 // removed as the oldest ones, and the next resume took the other training's.
 func TestCheckpointsOfAnotherTrainingAreRefused(t *testing.T) {
 	l := rlx.Loop{Data: rlx.Shuffled(points(), 4, 1), Steps: 5, Save: rlx.Checkpoints{Folder: t.TempDir()}}

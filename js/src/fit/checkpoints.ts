@@ -56,8 +56,8 @@ export class Folder {
   }
 
   /**
-   * Refuses a checkpoint of a step that a trainer has not reached: it is of another training, and as the newest it would be kept in
-   * place of those of this one.
+   * Refuses a checkpoint of a step that a trainer has not reached: it is of another training, and as the newest it would be
+   * kept in place of those of this one.
    */
   async refuseLater(steps: number): Promise<void> {
     const newest = stepOf((await this.#list()).at(-1) ?? '');

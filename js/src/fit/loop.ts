@@ -63,8 +63,8 @@ export interface Checkpoints {
   /** The number of checkpoints to keep, the best one aside. 1 if not given. */
   last?: number;
   /**
-   * Continues from the newest checkpoint in the folder, if there is one. Without it a checkpoint of a step that the trainer has not
-   * reached is an error: it is of another training.
+   * Continues from the newest checkpoint in the folder, if there is one. Without it a checkpoint of a step that the trainer has
+   * not reached is an error: it is of another training.
    */
   resume?: boolean;
   /**
