@@ -63,6 +63,27 @@ func TestFitResumesFromAnyFolder(t *testing.T) {
 	}
 }
 
+// TestCheckpointsOfAnotherTrainingAreRefused trains anew into a folder that has a later checkpoint: those of the new one were
+// removed as the oldest ones, and the next resume took the other training's.
+func TestCheckpointsOfAnotherTrainingAreRefused(t *testing.T) {
+	l := rlx.Loop{Data: rlx.Shuffled(points(), 4, 1), Steps: 5, Save: rlx.Checkpoints{Folder: t.TempDir()}}
+	first := pointsTrainer(t, 0.01)
+	if _, err := rlx.Fit(ctx, first, l); err != nil {
+		t.Fatal(err)
+	}
+	l.Steps = 3
+	if _, err := rlx.Fit(ctx, pointsTrainer(t, 0.01), l); !errors.Is(err, ir.ErrAttr) {
+		t.Errorf("the error is %v", err)
+	}
+	if _, err := os.Stat(filepath.Join(l.Save.Folder, "step-00000005.safetensors")); err != nil {
+		t.Error(err)
+	}
+	l.Steps = 7
+	if _, err := rlx.Fit(ctx, first, l); err != nil {
+		t.Errorf("a trainer that did the steps goes on: %v", err)
+	}
+}
+
 // TestEvaluationsCountBatchesByTheirWeight evaluates batches of 3 and of 0 examples, the mean over which is NaN, with outputs of
 // several types.
 func TestEvaluationsCountBatchesByTheirWeight(t *testing.T) {

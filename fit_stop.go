@@ -31,7 +31,8 @@ type Checkpoints struct {
 	Every int
 	// Last is the number of checkpoints to keep, the best one aside; 0 means 1.
 	Last int
-	// Resume continues from the newest checkpoint in the folder, if there is one.
+	// Resume continues from the newest checkpoint in the folder, if there is one. Without it a checkpoint of a step that
+	// the trainer has not reached is an error: it is of another training.
 	Resume bool
 }
 
@@ -79,9 +80,10 @@ func stepOf(file string) int {
 	return n
 }
 
-// resume loads the newest checkpoint, if there is one, and returns its metadata.
+// resume loads the newest checkpoint, if there is one, and returns its metadata. Without Resume a checkpoint of a later step is
+// refused: it is of another training, and as the newest it would be kept in place of those of this one.
 func (c Checkpoints) resume(ctx context.Context, t *Trainer) (map[string]string, error) {
-	if !c.Resume {
+	if c.Folder == "" {
 		return nil, nil
 	}
 	files, err := c.list()
@@ -95,7 +97,13 @@ func (c Checkpoints) resume(ctx context.Context, t *Trainer) (map[string]string,
 	if newest, err = t.ofFirstRank(ctx, newest); err != nil || newest < 0 {
 		return nil, err
 	}
-	return t.loadWholeFile(ctx, c.file(newest))
+	if c.Resume {
+		return t.loadWholeFile(ctx, c.file(newest))
+	}
+	if newest > t.Steps() {
+		return nil, ir.Attrf("Folder has the checkpoint of step %d, and the trainer did %d steps: Resume must be true, or the folder another", newest, t.Steps())
+	}
+	return nil, nil
 }
 
 // file returns the checkpoint of a step.

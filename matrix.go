@@ -70,11 +70,7 @@ func ToMatrix(t Tensor) (rows, columns int, elements []float64, err error) {
 	}
 	elements = make([]float64, a.Len())
 	for i := range elements {
-		if a.F != nil {
-			elements[i] = a.F[i]
-		} else {
-			elements[i] = float64(a.I[i])
-		}
+		elements[i] = a.Float(i)
 	}
 	return t.Dims[0], t.Dims[1], elements, nil
 }

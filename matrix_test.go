@@ -48,6 +48,13 @@ func TestMatricesAndHalvesComeAndGo(t *testing.T) {
 	if _, _, got, err := rlx.ToMatrix(x); err != nil || !slices.Equal(got, []float64{1.5, -2}) {
 		t.Errorf("halves are %v, %v", got, err)
 	}
+	large, err := rlx.Of(ir.U64, []uint64{1 << 63, 3}, 1, 2)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, _, got, err := rlx.ToMatrix(large); err != nil || !slices.Equal(got, []float64{1 << 63, 3}) {
+		t.Errorf("large integers without a sign are %v, %v", got, err)
+	}
 	if back, err := rlx.Elements[float16.Float16](x); err != nil || !slices.Equal(back, halves) {
 		t.Errorf("halves are back as %v, %v", back, err)
 	}

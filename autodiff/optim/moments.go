@@ -12,7 +12,7 @@ import (
 // divides by the largest v so far. A zero field means its default.
 type AMSGrad struct {
 	Adam
-	Decoupled bool // weight decay as in AdamW
+	Decoupled bool // weight decay as in AdamW, 0.01 by default
 }
 
 // Adamax is the variant of [Adam] by the infinity norm, of the same paper (section 7.1), as in

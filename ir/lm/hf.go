@@ -118,24 +118,62 @@ func ReadConfig(r io.Reader) (Config, error) {
 	if err != nil {
 		return Config{}, err
 	}
-	h := &hfConfig{}
-	if err := hfconfig.Parse(data, h); err != nil {
+	h, err := parseHF(data)
+	if err != nil {
 		return Config{}, err
 	}
-	if len(h.TextConfig) > 0 { // a model of text and images: its text part
-		kind, text := h.ModelType, h.TextConfig
-		h = &hfConfig{}
-		if err := hfconfig.Parse(text, h); err != nil {
-			return Config{}, err
-		}
-		if h.ModelType == "" {
-			h.ModelType = kind
-		}
-	}
-	if h.ModelType == "gemma3_text" {
-		h.ModelType = "gemma3"
-	}
 	return h.config()
+}
+
+// parseHF returns the fields of a config.json, and of those that it lacks what transformers takes for them.
+func parseHF(data []byte) (*hfConfig, error) {
+	h := &hfConfig{}
+	if err := hfconfig.Parse(data, h); err != nil {
+		return nil, err
+	}
+	kind := h.ModelType
+	if text := h.TextConfig; len(text) > 0 && string(text) != "null" { // a model of text and images: its text part
+		data, h = text, &hfConfig{}
+		if err := hfconfig.Parse(data, h); err != nil {
+			return nil, err
+		}
+		kind = cmp.Or(h.ModelType, kind)
+	}
+	if kind == "gemma3_text" {
+		kind = "gemma3"
+	}
+	h = &hfConfig{}
+	if missing := hfDefaults[kind]; missing != "" {
+		if err := hfconfig.Parse([]byte(missing), h); err != nil {
+			return nil, err
+		}
+	}
+	if err := hfconfig.Parse(data, h); err != nil {
+		return nil, err
+	}
+	h.ModelType = kind
+	return h, nil
+}
+
+// hfDefaults are the defaults of the configuration classes of transformers where they are not those of most families: a
+// config.json may lack what equals them, as those of Gemma 3 do. Null in a file is none of them.
+var hfDefaults = map[string]string{
+	"mistral": `{"sliding_window": 4096}`,
+	"mixtral": `{"rms_norm_eps": 1e-5, "rope_theta": 1e6}`,
+	"qwen3":   `{"head_dim": 128}`,
+	"gemma":   `{"head_dim": 256}`,
+	"gemma2":  `{"num_key_value_heads": 4, "head_dim": 256, "attn_logit_softcapping": 50, "final_logit_softcapping": 30}`,
+	"gemma3":  `{"num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "vocab_size": 262208, "max_position_embeddings": 131072}`,
+	"phi3":    `{"rms_norm_eps": 1e-5}`,
+	"olmo2":   `{"rms_norm_eps": 1e-5}`,
+	"olmo3":   `{"rms_norm_eps": 1e-5, "rope_theta": 5e5}`,
+	"olmoe":   `{"rms_norm_eps": 1e-5}`,
+	"smollm3": `{"rope_theta": 2e6}`,
+
+	"starcoder2": `{"hidden_act": "gelu_pytorch_tanh"}`,
+	"cohere":     `{"rope_theta": 5e5}`,
+	"ernie4_5":   `{"rope_theta": 5e5}`,
+	"exaone4":    `{"sliding_window": 4096}`,
 }
 
 // config returns what h describes.

@@ -92,6 +92,30 @@ func TestConfig(t *testing.T) {
 }
 
 // TestHostileConfigsAreRefused has texts that are malformed, absurd or of models that are unknown.
+// A config.json may lack what the configuration classes of transformers 5.24.0 have as defaults: those of Gemma 3 lack most.
+func TestMissingFieldsAreThoseOfTransformers(t *testing.T) {
+	const sizes = `"hidden_size": 2560, "intermediate_size": 10240, "num_hidden_layers": 4, `
+	const all = sizes + `"num_attention_heads": 8, "vocab_size": 64, "max_position_embeddings": 256, `
+	for _, c := range []struct{ given, missing string }{
+		{`"model_type": "gemma3", "text_config": {` + sizes + `"sliding_window": 1024, "rope_scaling": {"factor": 8.0, "rope_type": "linear"}}`, `"model_type": "gemma3_text", ` + sizes +
+			`"sliding_window": 1024, "rope_scaling": {"factor": 8.0, "rope_type": "linear"}, "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256,
+			"vocab_size": 262208, "max_position_embeddings": 131072`},
+		{all + `"model_type": "mistral"`, all + `"model_type": "mistral", "sliding_window": 4096`},
+		{all + `"model_type": "mistral", "sliding_window": null`, all + `"model_type": "mistral", "sliding_window": 0`},
+		{all + `"model_type": "mixtral", "num_local_experts": 4`, all + `"model_type": "mixtral", "num_local_experts": 4, "rms_norm_eps": 1e-5, "rope_theta": 1e6`},
+		{all + `"model_type": "gemma2"`, all + `"model_type": "gemma2", "num_key_value_heads": 4, "head_dim": 256, "attn_logit_softcapping": 50, "final_logit_softcapping": 30`},
+		{all + `"model_type": "olmo3"`, all + `"model_type": "olmo3", "rms_norm_eps": 1e-5, "rope_parameters": {"rope_theta": 5e5, "rope_type": "default"}`},
+		{all + `"model_type": "starcoder2"`, all + `"model_type": "starcoder2", "hidden_act": "gelu_pytorch_tanh"`},
+		{all + `"model_type": "ernie4_5"`, all + `"model_type": "ernie4_5", "rope_theta": 5e5`},
+	} {
+		got, err := lm.ReadConfig(strings.NewReader("{" + c.given + "}"))
+		want, wrong := lm.ReadConfig(strings.NewReader("{" + c.missing + "}"))
+		if err = errors.Join(err, wrong); err != nil || !reflect.DeepEqual(got, want) {
+			t.Errorf("%s: %+v, want %+v: %v", c.given, got, want, err)
+		}
+	}
+}
+
 func TestHostileConfigsAreRefused(t *testing.T) {
 	for text, kind := range map[string]error{
 		``:                                      lm.ErrConfig,

@@ -221,6 +221,15 @@ test('the last step has a checkpoint, also where it is none of those between che
   }
 });
 
+test('checkpoints of a later step of another training are refused, and stay', async (t) => {
+  const folder = folderOf(t), data = shuffled(points(), 4, 1), first = await pointsTrainer(t);
+  await fit(first, { data, steps: 5, save: { folder } });
+  await assert.rejects(async () => fit(await pointsTrainer(t), { data, steps: 3, save: { folder } }), { kind: 'attr', message: /step 5, and the trainer did 0 steps: resume must be true/ });
+  assert.deepEqual(readdirSync(folder), ['step-00000005.safetensors']);
+  await fit(first, { data, steps: 7, save: { folder } }); // a trainer that did the steps goes on
+  assert.deepEqual(readdirSync(folder), ['step-00000007.safetensors']);
+});
+
 test('an evaluation has outputs of every type, and a batch of weight 0 counts for nothing', async (t) => {
   const types = ['f32', 'f64', 'bf16', 'f16', 'f8e5m2', 'i64', 'u64', 'i8'];
   const model = graph('loss', (b) => b.output('loss', b.param('w', 'f32', []).add(b.input('x', 'f32', [])).square()));

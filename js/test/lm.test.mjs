@@ -315,6 +315,21 @@ test('a configuration that contradicts itself, or is not supported, is refused b
   await refused('attr', /sharedHidden is \d+, without experts/, async () => lm.checkConfig({ ...qwen, experts: 0, expertsPerToken: 0 }));
 });
 
+test('fields that a config.json lacks are those of transformers', async () => {
+  const of = (...fields) => lm.configOf({ metadata: new Map(Object.entries(Object.assign({}, ...fields))), tensors: new Map() });
+  const sizes = { hidden_size: 2560, intermediate_size: 10240, num_hidden_layers: 4 }, all = { ...sizes, num_attention_heads: 8, vocab_size: 64, max_position_embeddings: 256 };
+  const begun = { ...sizes, sliding_window: 1024, rope_scaling: { factor: 8, rope_type: 'linear' } };
+  assert.deepEqual(await of({ model_type: 'gemma3', text_config: begun }), await of({ model_type: 'gemma3_text' }, begun, {
+    num_attention_heads: 8, num_key_value_heads: 4, head_dim: 256, vocab_size: 262208, max_position_embeddings: 131072, rope_theta: 1e6, hidden_activation: 'gelu_pytorch_tanh',
+  }));
+  for (const [model_type, missing, given = {}] of [
+    ['mistral', { sliding_window: 4096 }], ['mistral', { sliding_window: 0 }, { sliding_window: null }], ['mixtral', { rms_norm_eps: 1e-5, rope_theta: 1e6 }, { num_local_experts: 4 }],
+    ['gemma2', { num_key_value_heads: 4, head_dim: 256, attn_logit_softcapping: 50, final_logit_softcapping: 30 }], ['gpt_neox', { hidden_act: 'gelu', partial_rotary_factor: 0.25 }],
+    ['olmo3', { rms_norm_eps: 1e-5, rope_parameters: { rope_theta: 5e5, rope_type: 'default' } }], ['starcoder2', { hidden_act: 'gelu_pytorch_tanh', tie_word_embeddings: true }],
+    ['ernie4_5', { rope_theta: 5e5, head_dim: 128, rms_norm_eps: 1e-5 }], ['glm4', { head_dim: 128, partial_rotary_factor: 0.5 }], ['nemotron', { hidden_act: 'relu2', partial_rotary_factor: 0.5 }],
+  ]) assert.deepEqual(await of(all, { model_type }, given), await of(all, { model_type }, given, missing), model_type);
+});
+
 test('a file that lacks a parameter, or has another, is refused by names', async () => {
   const without = folderOf('qwen3');
   without.tensors.set('model.layers.0.self_attn.q_prj.weight', without.tensors.get('model.layers.0.self_attn.q_proj.weight'));

@@ -48,6 +48,9 @@ comes; rates follow on the standard error.`,
 			if err != nil {
 				return err
 			}
+			if q.Sampling.TopP == 0 { // which means 1 in Sampling: here the likeliest token alone
+				q.Sampling.TopK = 1
+			}
 			if q.Prompt = *prompt; q.Prompt == "" {
 				text, err := io.ReadAll(std.in)
 				if err != nil {

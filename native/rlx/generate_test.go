@@ -64,6 +64,9 @@ func TestGenerate(t *testing.T) {
 			t.Errorf("%v: %d %q", args, code, text)
 		}
 	}
+	if code, got, text := call(t, "ABCDEFG", "generate", "-device", "cpu", dir, "-max", "6", "-temperature", "9", "-top-p", "0"); code != 0 || got != want {
+		t.Errorf("the likeliest tokens alone: %d %q %q, want %q", code, got, text, want)
+	}
 	if code, got, text := call(t, "", "generate", dir, "ABCDEFG", "-device", "cpu", "-max", "6"); code != 0 || got != want {
 		t.Errorf("an argument: %d %q %q, want %q", code, got, text, want)
 	}

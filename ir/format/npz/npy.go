@@ -177,6 +177,9 @@ func transposed(a *ir.Array, dims []int) *ir.Array {
 // WriteArray writes one array, a .npy file. The error is of kind [ir.ErrDType] for an element type that
 // NumPy has not.
 func WriteArray(w io.Writer, a *ir.Array) error {
+	if w == nil {
+		return ir.Attrf("w is nil: it must be a writer")
+	}
 	if err := a.Check(); err != nil {
 		return err
 	}

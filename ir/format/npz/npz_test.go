@@ -162,4 +162,7 @@ func TestEntriesWithoutReadAreRefused(t *testing.T) {
 	if err := npz.WriteEntries(io.Discard, []npz.Entry{{Name: "a"}}); !errors.Is(err, ir.ErrAttr) {
 		t.Errorf("the error is %v", err)
 	}
+	if err := npz.WriteArray(nil, ir.Int(ir.I32, 1)); !errors.Is(err, ir.ErrAttr) {
+		t.Errorf("without a writer the error is %v", err)
+	}
 }

@@ -113,9 +113,7 @@ var classes = map[string]func(rune) bool{
 	},
 	"upper": func(r rune) bool { return unicode.In(r, unicode.Lu, unicode.Other_Uppercase) },
 	"lower": func(r rune) bool { return unicode.In(r, unicode.Ll, unicode.Other_Lowercase) },
-	"punct": func(r rune) bool {
-		return unicode.In(r, unicode.P, unicode.S) && (r < 0x80 || unicode.Is(unicode.P, r))
-	},
+	"punct": func(r rune) bool { return unicode.In(r, unicode.P, unicode.S) },
 	"cntrl": func(r rune) bool { return unicode.Is(unicode.Cc, r) },
 	"xdigit": func(r rune) bool {
 		return r >= '0' && r <= '9' || r|0x20 >= 'a' && r|0x20 <= 'f' && r < 0x80

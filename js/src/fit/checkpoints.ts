@@ -3,6 +3,7 @@
 import type { Program } from '../program/program.js';
 import type { Trainer } from '../runtime/trainer.js';
 import { decodeSafetensors, encodeSafetensors } from '../safetensors/file.js';
+import { RlxError } from '../values/errors.js';
 import type { HostTensor } from '../values/tensor.js';
 import { caught, type Files, files } from './files.js';
 import type { Checkpoints } from './loop.js';
@@ -52,6 +53,15 @@ export class Folder {
   /** The names of the checkpoints, the oldest first. */
   async #list(): Promise<string[]> {
     return (await this.files.list()).filter((name) => stepOf(name) >= 0).sort((a, b) => stepOf(a) - stepOf(b));
+  }
+
+  /**
+   * Refuses a checkpoint of a step that a trainer has not reached: it is of another training, and as the newest it would be
+   * kept in place of those of this one.
+   */
+  async refuseLater(steps: number): Promise<void> {
+    const newest = stepOf((await this.#list()).at(-1) ?? '');
+    if (newest > steps) throw new RlxError('attr', `fit: save: the folder has the checkpoint of step ${newest}, and the trainer did ${steps} steps: resume must be true, or the folder another`, { name: 'folder' });
   }
 
   /**

@@ -81,7 +81,7 @@ class Fit {
       this.#stopper.resume(saved);
       this.#sum = saved.sum;
       this.#count = saved.count;
-    }
+    } else await this.#folder?.refuseLater(this.#trainer.steps);
     this.#reported = this.#trainer.steps;
     this.#began = performance.now();
     try {

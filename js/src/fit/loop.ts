@@ -62,7 +62,10 @@ export interface Checkpoints {
   every?: number;
   /** The number of checkpoints to keep, the best one aside. 1 if not given. */
   last?: number;
-  /** Continues from the newest checkpoint in the folder, if there is one. */
+  /**
+   * Continues from the newest checkpoint in the folder, if there is one. Without it a checkpoint of a step that the trainer has
+   * not reached is an error: it is of another training.
+   */
   resume?: boolean;
   /**
    * Called with the error, of kind `store`, where a checkpoint or the log cannot be written, as storage is full: training goes on, and the checkpoints

@@ -320,7 +320,7 @@ func (a *answer) usageOf(all []*generate.Stats) map[string]any {
 			continue
 		}
 		result += s.ResultTokens
-		if i == 0 || a.requests[i].Prompt != a.requests[i-1].Prompt || !sameTokens(a.requests[i].Tokens, a.requests[i-1].Tokens) {
+		if i%a.of == 0 {
 			prompt, reused = prompt+s.PromptTokens, reused+s.Reused
 		}
 	}
@@ -328,11 +328,6 @@ func (a *answer) usageOf(all []*generate.Stats) map[string]any {
 		"prompt_tokens": prompt, "completion_tokens": result, "total_tokens": prompt + result,
 		"prompt_tokens_details": map[string]int{"cached_tokens": reused},
 	}
-}
-
-// sameTokens reports whether two prompts are one list.
-func sameTokens(a, b []int32) bool {
-	return len(a) == len(b) && (len(a) == 0 || &a[0] == &b[0])
 }
 
 // whole writes the results at once.

@@ -102,7 +102,9 @@ func (b *body) requests(s *Server, prompts []generate.Request, number int, use *
 		base.Sampling.Temperature = *b.Temperature
 	}
 	if b.TopP != nil {
-		base.Sampling.TopP = *b.TopP
+		if base.Sampling.TopP = *b.TopP; *b.TopP == 0 { // which means 1 in Sampling: here the likeliest token alone
+			base.Sampling.TopK = 1
+		}
 	}
 	var err error
 	if base.MaxTokens, err = b.maxTokens(s); err != nil {
@@ -113,10 +115,6 @@ func (b *body) requests(s *Server, prompts []generate.Request, number int, use *
 	}
 	if slices.Contains(b.Stop, "") {
 		return nil, refuse("stop", `stop has "": its strings must not be empty`)
-	}
-	base.Seed = rand.Uint64()
-	if b.Seed != nil {
-		base.Seed = uint64(*b.Seed)
 	}
 	if base.Alternatives, err = b.alternatives(s.engine.Options().Alternatives); err != nil {
 		return nil, err
@@ -132,7 +130,9 @@ func (b *body) requests(s *Server, prompts []generate.Request, number int, use *
 			if grammar != nil {
 				r.Allow = grammar.Allow()
 			}
-			r.Prompt, r.Tokens, r.Seed = p.Prompt, p.Tokens, base.Seed+uint64(i)
+			if r.Prompt, r.Tokens, r.Seed = p.Prompt, p.Tokens, rand.Uint64(); b.Seed != nil {
+				r.Seed = uint64(*b.Seed) + uint64(i)
+			}
 			out = append(out, r)
 		}
 	}

@@ -314,6 +314,20 @@ func TestServer(t *testing.T) {
 		if len(a.Choices) != 4 || a.Choices[3].Index != 3 || a.Usage.PromptTokens != 7 || a.Choices[0].Text == a.Choices[1].Text {
 			t.Errorf("%s", text)
 		}
+		_, text = post(t, url+"/v1/completions", `{"prompt":["ABCDEF","ABCDEF","B"],"n":2,"max_tokens":1,"ignore_eos":true}`)
+		if a := read(t, text); len(a.Choices) != 6 || a.Usage.PromptTokens != 13 {
+			t.Errorf("equal prompts count each: %s", text)
+		}
+		_, text = post(t, url+"/v1/completions", `{"prompt":["ABCDEF","ABCDEF"],"temperature":5,"max_tokens":8,"ignore_eos":true}`)
+		if a := read(t, text); len(a.Choices) != 2 || a.Choices[0].Text == a.Choices[1].Text {
+			t.Errorf("results of equal prompts without a seed must be drawn apart: %s", text)
+		}
+		_, text = post(t, url+"/v1/completions", `{"prompt":"ABCDEF","top_p":0,"n":4,"temperature":5,"max_tokens":8,"ignore_eos":true}`)
+		for _, c := range read(t, text).Choices {
+			if c.Text != want.Text {
+				t.Errorf("with a top_p of 0 the text is %q, want the likeliest tokens, %q", c.Text, want.Text)
+			}
+		}
 		_, text = post(t, url+"/v1/completions", `{"prompt":"ABCDEF","prompt":"B","max_tokens":1,"ignore_eos":true}`)
 		if a := read(t, text); len(a.Choices) != 1 || a.Usage.PromptTokens != 1 {
 			t.Errorf("of a key that is there twice, the last one counts: %s", text)

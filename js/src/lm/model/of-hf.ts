@@ -13,6 +13,9 @@ class Fields {
 
   constructor(of: unknown) { this.#of = (Object(of) === of ? of : {}) as Json; }
 
+  /** The fields with defaults for those that are not there. */
+  or(others?: Json): Fields { return new Fields({ ...others, ...this.#of }); }
+
   #get(name: string): unknown { return this.#of[name] ?? undefined; }
 
   number(...names: string[]): number | undefined {
@@ -34,15 +37,15 @@ class Fields {
 
 /** The configuration in the fields of config.json. Errors are of kind `attr`, or `unsupported` for an architecture or an option that is not known. */
 export function configOfHF(metadata: ReadonlyMap<string, unknown>): Config {
-  const outer = new Fields(Object.fromEntries(metadata)), h = outer.object('text_config') ?? outer; // a model of text and images has its text part there
-  const named = h.text('model_type') ?? outer.text('model_type') ?? '', architecture = named === 'gemma3_text' ? 'gemma3' : named;
+  const outer = new Fields(Object.fromEntries(metadata)), text = outer.object('text_config') ?? outer; // a model of text and images has its text part there
+  const named = text.text('model_type') ?? outer.text('model_type') ?? '', architecture = named === 'gemma3_text' ? 'gemma3' : named, h = text.or(missing[architecture]);
   const { localRope } = familyOf(architecture);
   const heads = h.number('num_attention_heads') ?? 0, width = h.number('hidden_size') ?? 0;
   const begun: Config = {
     architecture, width, heads, hidden: h.number('intermediate_size') ?? 0, layers: h.number('num_hidden_layers') ?? 0,
     kvHeads: h.number('num_key_value_heads') ?? heads, headSize: h.number('head_dim') ?? (heads > 0 ? Math.floor(width / heads) : 0),
     vocabulary: h.number('vocab_size') ?? 0, context: h.number('max_position_embeddings') ?? 0, epsilon: h.number('rms_norm_eps') ?? 1e-6,
-    gated: true, tied: h.flag('tie_word_embeddings') ?? false, activation: activation(h, architecture),
+    gated: true, tied: h.flag('tie_word_embeddings') ?? false, activation: activation(h),
   };
   const c = ofFamily[architecture]!(begun, h), types = h.list<unknown>('layer_types');
   if (c.window && types?.length) c.windowed = types.map(isSliding);
@@ -57,24 +60,34 @@ export function configOfHF(metadata: ReadonlyMap<string, unknown>): Config {
   return checkConfig(architecture === 'gpt2' ? c : { ...c, rope: rope(h, c) });
 }
 
-function activation(h: Fields, architecture: string): Config['activation'] {
-  const name = h.text('hidden_activation', 'hidden_act', 'activation_function', 'activation') ?? usual(architecture);
+function activation(h: Fields): Config['activation'] {
+  const name = h.text('hidden_activation', 'hidden_act', 'activation_function', 'activation') ?? 'silu';
   const known: Readonly<Record<string, Config['activation']>> = { silu: 'silu', swish: 'silu', gelu: 'gelu', gelu_new: 'gelu_tanh', gelu_pytorch_tanh: 'gelu_tanh', gelu_tanh: 'gelu_tanh', relu: 'relu', relu2: 'relu2' };
   const found = Object.hasOwn(known, name) ? known[name] : undefined;
   if (!found) throw new RlxError('unsupported', `the activation is ${name}: there are silu, gelu, gelu_new, gelu_pytorch_tanh, relu, relu2`, { name });
   return found;
 }
 
-/** The activation of a family whose config.json names none. */
-function usual(architecture: string): string {
-  if (/^gemma|^gpt2$|^gptj$|^phi$/.test(architecture)) return 'gelu_tanh';
-  return /^(falcon|gpt_neox)$/.test(architecture) ? 'gelu' : /^(arcee|nemotron)$/.test(architecture) ? 'relu2' : 'silu';
-}
-
 function isSliding(type: unknown, i: number): boolean {
   if (type !== 'sliding_attention' && type !== 'full_attention') throw new RlxError('unsupported', `layer_types[${i}] is ${shown(type)}: it must be sliding_attention or full_attention`, { name: 'layer_types' });
   return type === 'sliding_attention';
 }
+
+const tied = { tie_word_embeddings: true }, gelu = { activation: 'gelu_tanh' }, relu = { activation: 'relu2' }, fine = { rms_norm_eps: 1e-5 }, wide = { head_dim: 128 };
+const half = { partial_rotary_factor: 0.5 }, four = { num_key_value_heads: 4 };
+const ofGemma = { ...tied, ...gelu, head_dim: 256 };
+/** What transformers takes for fields that a config.json lacks, where that is not what it takes in most families. */
+const missing: Readonly<Record<string, Json>> = {
+  mistral: { sliding_window: 4096 }, mixtral: { ...fine, rope_theta: 1e6 },
+  qwen3: wide,
+  gemma: ofGemma, gemma2: { ...ofGemma, ...four, attn_logit_softcapping: 50, final_logit_softcapping: 30 },
+  gemma3: { ...ofGemma, ...four, num_attention_heads: 8, vocab_size: 262208, max_position_embeddings: 131072, rope_theta: 1e6, rope_local_base_freq: 10000 },
+  gpt2: { ...tied, ...gelu }, gptj: gelu, phi: { ...gelu, ...half }, phi3: fine, olmo2: fine, olmo3: { ...fine, rope_theta: 5e5 }, olmoe: fine,
+  smollm3: { ...tied, rope_theta: 2e6 }, starcoder2: { ...tied, ...gelu }, cohere: { ...tied, rope_theta: 5e5 }, cohere2: tied,
+  ernie4_5: { ...tied, ...fine, ...wide, rope_theta: 5e5 }, exaone4: { ...fine, sliding_window: 4096 }, glm4: { ...half, ...wide, rms_norm_eps: 1.5625e-7 },
+  seed_oss: wide, stablelm: { partial_rotary_factor: 0.25 }, gpt_neox: { activation: 'gelu', rotary_pct: 0.25 },
+  falcon: { ...tied, activation: 'gelu' }, nemotron: { ...relu, ...half }, arcee: { ...relu, ...fine },
+};
 
 type Rule = (c: Config, h: Fields) => Config;
 
@@ -97,7 +110,7 @@ const mixture = (rule: Rule): Rule => (c, h) => {
   return { ...rule(c, h), experts, expertsPerToken: Math.min(h.number('num_experts_per_tok') ?? 8, experts), hidden: h.number('moe_intermediate_size') ?? 0, rawShares: !h.flag('norm_topk_prob') };
 };
 const gemma: Rule = (c, h) => ({
-  ...c, ...biased(h.flag('attention_bias')), normOffset: 1, embeddingScale: Math.sqrt(Math.max(c.width, 0)), tied: h.flag('tie_word_embeddings') ?? true,
+  ...c, ...biased(h.flag('attention_bias')), normOffset: 1, embeddingScale: Math.sqrt(Math.max(c.width, 0)),
 });
 const gemma2: Rule = (c, h) => ({
   ...gemma(c, h), postNorms: true, scoreSoftcap: h.number('attn_logit_softcapping') ?? 0, logitSoftcap: h.number('final_logit_softcapping') ?? 0,
@@ -114,13 +127,13 @@ const gpt2: Rule = (c, h) => {
   return {
     ...c, ...biased(true), width, heads, kvHeads: heads, layers: h.number('n_layer') ?? 0, context: h.number('n_positions') ?? 0, hidden: h.number('n_inner') ?? 4 * width,
     headSize: heads > 0 ? Math.floor(width / heads) : 0, layerNorm: true, epsilon: h.number('layer_norm_epsilon') ?? 1e-5, gated: false,
-    mlpBias: true, fusedQKV: true, inOut: true, tied: h.flag('tie_word_embeddings') ?? true,
+    mlpBias: true, fusedQKV: true, inOut: true,
   };
 };
 
 const cohere: Rule = (c, h) => ({
   ...c, ...biased(h.flag('attention_bias')), layerNorm: true, noNormBias: true, parallel: true, epsilon: h.number('layer_norm_eps') ?? 1e-5,
-  tied: h.flag('tie_word_embeddings') ?? true, logitScale: h.number('logit_scale') ?? 0.0625,
+  logitScale: h.number('logit_scale') ?? 0.0625,
 });
 
 /** The number of layers from one without a window to the next: a number, or as EXAONE has it a text such as "LLLG". */
@@ -149,7 +162,7 @@ const ofFamily: Readonly<Record<string, Rule>> = {
   smollm3(c, h) {
     const rotated = h.list<unknown>('no_rope_layers') ?? [];
     return {
-      ...llama(c, h), window: usedWindow(h), tied: h.flag('tie_word_embeddings') ?? true,
+      ...llama(c, h), window: usedWindow(h),
       unrotated: rotated.length ? rotated.map((is) => is === 0) : eachNth(c.layers, h.number('no_rope_layer_interval') ?? 4),
     };
   },
@@ -157,29 +170,26 @@ const ofFamily: Readonly<Record<string, Rule>> = {
     const bias = h.flag('use_bias') ?? true;
     return {
       ...c, ...biased(bias), mlpBias: bias, layerNorm: true, gated: false, epsilon: h.number('norm_epsilon') ?? 1e-5, window: h.number('sliding_window') ?? 0,
-      tied: h.flag('tie_word_embeddings') ?? true,
     };
   },
   cohere,
   cohere2: (c, h) => ({ ...cohere(c, h), window: h.number('sliding_window') ?? 4096, windowed: allBut(c.layers, period(h)) }),
   ernie4_5(c, h) {
     const bias = h.flag('use_bias') ?? false;
-    return { ...c, ...biased(bias), mlpBias: bias, tied: h.flag('tie_word_embeddings') ?? true, headSize: h.number('head_dim') ?? 128, epsilon: h.number('rms_norm_eps') ?? 1e-5 };
+    return { ...c, ...biased(bias), mlpBias: bias };
   },
   exaone4(c, h) {
     const window = h.number('sliding_window');
-    return { ...c, noPreNorms: true, postNorms: true, normQK: true, epsilon: h.number('rms_norm_eps') ?? 1e-5, ...window !== undefined && { window, windowed: allBut(c.layers, period(h)) } };
+    return { ...c, noPreNorms: true, postNorms: true, normQK: true, ...window !== undefined && { window, windowed: allBut(c.layers, period(h)) } };
   },
-  glm4: (c, h) => ({
-    ...c, postNorms: true, fusedGateUp: true, qkvBias: h.flag('attention_bias') ?? true, headSize: h.number('head_dim') ?? 128, epsilon: h.number('rms_norm_eps') ?? 1.5625e-7,
-  }),
+  glm4: (c, h) => ({ ...c, postNorms: true, fusedGateUp: true, qkvBias: h.flag('attention_bias') ?? true }),
   seed_oss: (c, h) => ({
-    ...c, qkvBias: h.flag('attention_bias') ?? true, outBias: h.flag('attention_out_bias') ?? false, mlpBias: h.flag('mlp_bias') ?? false, headSize: h.number('head_dim') ?? 128,
+    ...c, qkvBias: h.flag('attention_bias') ?? true, outBias: h.flag('attention_out_bias') ?? false, mlpBias: h.flag('mlp_bias') ?? false,
   }),
   stablelm: (c, h) => ({
     ...c, layerNorm: true, epsilon: h.number('layer_norm_eps') ?? 1e-5, qkvBias: h.flag('use_qkv_bias') ?? false, parallel: h.flag('use_parallel_residual') ?? false,
   }),
-  arcee: (c, h) => ({ ...llama(c, h), gated: false, epsilon: h.number('rms_norm_eps') ?? 1e-5 }),
+  arcee: (c, h) => ({ ...llama(c, h), gated: false }),
   nemotron: (c, h) => ({ ...llama(c, h), layerNorm: true, normOffset: 1, gated: false, epsilon: h.number('norm_eps') ?? 1e-5 }),
   phi: (c, h) => ({ ...c, ...biased(true), mlpBias: true, headBias: true, layerNorm: true, parallel: true, gated: false, epsilon: h.number('layer_norm_eps') ?? 1e-5 }),
   gpt_neox(c, h) {
@@ -189,25 +199,22 @@ const ofFamily: Readonly<Record<string, Rule>> = {
       parallel, parallelNorms: parallel, fusedQKV: true, groupedQKV: true,
     };
   },
-  gptj: (c, h) => ({ ...gpt2(c, h), ...biased(), fusedQKV: false, inOut: false, parallel: true, headBias: true, tied: h.flag('tie_word_embeddings') ?? false }),
+  gptj: (c, h) => ({ ...gpt2(c, h), ...biased(), fusedQKV: false, inOut: false, parallel: true, headBias: true }),
   falcon(c, h) { // the blocks of Falcon-7B, whose queries share one key
     const bias = h.flag('bias') ?? false, kvHeads = h.flag('multi_query') ?? true ? 1 : c.heads;
     return {
-      ...c, ...biased(bias), mlpBias: bias, hidden: h.number('ffn_hidden_size') ?? 4 * c.width, context: c.context || 2048, tied: h.flag('tie_word_embeddings') ?? true, layerNorm: true,
+      ...c, ...biased(bias), mlpBias: bias, hidden: h.number('ffn_hidden_size') ?? 4 * c.width, context: c.context || 2048, layerNorm: true,
       gated: false, parallel: true, fusedQKV: true, epsilon: h.number('layer_norm_epsilon') ?? 1e-5, kvHeads, groupedQKV: kvHeads > 1,
     };
   },
 };
 
-/** The parts of a head that rotate by default, of families that do not rotate all. */
-const parts: Readonly<Record<string, number>> = { glm4: 0.5, gpt_neox: 0.25, nemotron: 0.5, phi: 0.5, stablelm: 0.25 };
-
 /** The rotation. */
 function rope(h: Fields, c: Config): Rope {
   const given = h.object('rope_parameters') ?? h.object('rope_scaling'), s = given?.object('full_attention') ?? given, local = given?.object('sliding_attention');
-  const gemma3 = c.architecture === 'gemma3', base = s?.number('rope_theta') ?? h.number('rope_theta', 'rotary_emb_base') ?? (gemma3 ? 1e6 : 10000);
-  const localBase = local?.number('rope_theta') ?? (gemma3 ? h.number('rope_local_base_freq') ?? 10000 : c.windowed && c.normQKWhole ? base : undefined);
-  const partial = s?.number('partial_rotary_factor') ?? h.number('partial_rotary_factor', 'rotary_pct') ?? parts[c.architecture] ?? 1;
+  const base = s?.number('rope_theta') ?? h.number('rope_theta', 'rotary_emb_base') ?? 10000;
+  const localBase = local?.number('rope_theta') ?? h.number('rope_local_base_freq') ?? (c.windowed && c.normQKWhole ? base : undefined);
+  const partial = s?.number('partial_rotary_factor') ?? h.number('partial_rotary_factor', 'rotary_pct') ?? 1;
   const r: Rope = {
     base, size: c.architecture === 'gptj' ? h.number('rotary_dim') ?? 64 : partial > 0 && partial <= 1 ? Math.trunc(c.headSize * partial) : 0,
     ...familyOf(c.architecture).neighbours && { interleaved: true }, ...localBase !== undefined && { localBase },

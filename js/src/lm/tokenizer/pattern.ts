@@ -30,7 +30,7 @@ const classes: Readonly<Record<string, string>> = { s: String.raw`\p{White_Space
 /** The classes of [:name:] and \p{name} that are no category of Unicode. */
 const named: Readonly<Record<string, string>> = {
   space: classes['s']!, digit: classes['d']!, word: patternWord, alpha: String.raw`\p{Alphabetic}`, alnum: String.raw`\p{Alphabetic}\p{Nd}`,
-  upper: String.raw`\p{Uppercase}`, lower: String.raw`\p{Lowercase}`, punct: String.raw`\p{P}$+<=>\^\x60\|~`, cntrl: String.raw`\p{Cc}`,
+  upper: String.raw`\p{Uppercase}`, lower: String.raw`\p{Lowercase}`, punct: String.raw`\p{P}\p{S}`, cntrl: String.raw`\p{Cc}`,
   xdigit: '0-9A-Fa-f', blank: String.raw`\t\p{Zs}`,
 };
 /** The conditions that take no character. */
