@@ -2,7 +2,7 @@
 
 import { mkdirSync } from 'node:fs';
 import { after } from 'node:test';
-import { closeShared, openChromium, plainHost, shareChromium } from '../../../js/test/rig/chromium.mjs';
+import { closeShared, plainHost, shareChromium } from '../../../js/test/rig/chromium.mjs';
 import { serve } from '../../../js/test/rig/serve.mjs';
 import { demoMounts, demoOptions } from '../../../js/serve.mjs';
 
@@ -16,14 +16,13 @@ export const serveDemo = () => serve(demoMounts, { ...demoOptions, hosts: [plain
 after(closeShared);
 
 /**
- * Opens a page of the demo in storage of its own: in a browser that the tests of a file share, or in one of its own if
- * its tabs are to be hidden or its browser has arguments.
+ * Opens a page of the demo in storage of its own: in a browser that the tests of a file share.
  * @param {{path?: string, init?: (() => void)[], prepare?: (page) => unknown}} options and those of
- *   openChromium; init are scripts that run before the page's own, prepare may do more before it opens; begins says
+ *   shareChromium; init are scripts that run before the page's own, prepare may do more before it opens; begins says
  *   whether networks train by themselves, as they do until a visitor pauses one
  */
 export async function openDemo(t, server, { path = '/digits.html', init = [], begins = false, prepare, ...options } = {}) {
-  const browser = await (options.background || options.args ? openChromium : shareChromium)(options);
+  const browser = await shareChromium(options);
   t.after(() => browser.close());
   const page = await browser.open();
   if (!begins) await page.addInitScript(() => sessionStorage.setItem(`rlx paused ${location.pathname}`, 'true'));

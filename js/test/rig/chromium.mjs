@@ -137,11 +137,12 @@ const shared = new Map(); // browsers by how a page finds WebGPU
 
 /**
  * Opens a context of its own, with storage and caches of its own, in a browser that tests of a file share: to start and
- * to end one takes as much of the processor as many a test. A browser whose GPU process was ended is not shared further.
- * closeShared ends them. Of the options it has webgpu, viewport, touch and reducedMotion.
+ * to end one takes as much of the processor as many a test. A browser whose GPU process was ended is not shared further,
+ * nor one with background or args. closeShared ends them. The options are those of openChromium.
  */
 export async function shareChromium(options = {}) {
-  const { webgpu = 'swiftshader' } = options;
+  const { webgpu = 'swiftshader', background, args } = options;
+  if (background || args) return openChromium(options);
   if (!shared.has(webgpu)) shared.set(webgpu, await launch(flagsOf(desk, webgpu, []), false));
   const owner = shared.get(webgpu), context = await contextOf(owner.browser, options);
   return handleOf(context, webgpu, () => shared.get(webgpu) === owner ? context.close() : owner.close());
