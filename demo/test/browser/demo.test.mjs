@@ -197,7 +197,7 @@ test('works on a phone: 360 pixels, touch, dark', async (t) => {
   await stepsOf(page, 60);
   const marks = await page.evaluate(() => ['loss-chart', 'accuracy-chart'].map((id) => texts[id].slice(3)));
   const [zero, ...further] = marks[0].map((text) => Number(text.replace(/\D/g, '')));
-  assert.ok(zero === 0 && further.length >= 2 && /^[125]0*$/.test(further[0]) && further.every((mark, i) => mark === (i + 1) * further[0]), marks[0].join());
+  assert.ok(zero === 0 && further.length >= 1 && /^[125]0*$/.test(further[0]) && further.every((mark, i) => mark === (i + 1) * further[0]), marks[0].join());
   assert.deepEqual(marks[0], marks[1], 'both charts have one axis');
   const wide = await page.evaluate(() => [document.documentElement.scrollWidth, document.documentElement.clientWidth]);
   assert.ok(wide[0] <= wide[1], `${wide[0]} pixels in ${wide[1]}`);
