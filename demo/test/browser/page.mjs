@@ -1,7 +1,8 @@
 // The demo's page in Chromium, as the tests open it.
 
 import { mkdirSync } from 'node:fs';
-import { openChromium, plainHost } from '../../../js/test/rig/chromium.mjs';
+import { after } from 'node:test';
+import { closeShared, plainHost, shareChromium } from '../../../js/test/rig/chromium.mjs';
 import { serve } from '../../../js/test/rig/serve.mjs';
 import { demoMounts, demoOptions } from '../../../js/serve.mjs';
 
@@ -12,14 +13,16 @@ mkdirSync(shots, { recursive: true });
 /** Serves the demo as `make demo` does. */
 export const serveDemo = () => serve(demoMounts, { ...demoOptions, hosts: [plainHost] });
 
+after(closeShared);
+
 /**
- * Opens a browser of its own for a test, and a page of the demo in it.
+ * Opens a page of the demo in storage of its own: in a browser that the tests of a file share.
  * @param {{path?: string, init?: (() => void)[], prepare?: (page) => unknown}} options and those of
- *   openChromium; init are scripts that run before the page's own, prepare may do more before it opens; begins says
+ *   shareChromium; init are scripts that run before the page's own, prepare may do more before it opens; begins says
  *   whether networks train by themselves, as they do until a visitor pauses one
  */
 export async function openDemo(t, server, { path = '/digits.html', init = [], begins = false, prepare, ...options } = {}) {
-  const browser = await openChromium(options);
+  const browser = await shareChromium(options);
   t.after(() => browser.close());
   const page = await browser.open();
   if (!begins) await page.addInitScript(() => sessionStorage.setItem(`rlx paused ${location.pathname}`, 'true'));

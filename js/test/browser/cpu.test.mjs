@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { after, before, test } from 'node:test';
-import { openChromium, plainHost, watchLongTasks } from '../rig/chromium.mjs';
+import { closeShared, plainHost, shareChromium, watchLongTasks } from '../rig/chromium.mjs';
 import { serve, strictCSP } from '../rig/serve.mjs';
 
 const want = JSON.parse(readFileSync(new URL('../testdata/mlp_steps.json', import.meta.url), 'utf8'));
@@ -61,10 +61,10 @@ before(async () => {
     '/': { body: html, type: 'text/html' }, '/page.mjs': { body: script }, '/dist': new URL('../../dist', import.meta.url).pathname, '/favicon.ico': { body: '' },
   }, { csp: strictCSP, hosts: [plainHost] });
 });
-after(() => server.close());
+after(() => Promise.all([server.close(), closeShared()]));
 
 async function open(t, webgpu) {
-  const browser = await openChromium({ webgpu });
+  const browser = await shareChromium({ webgpu });
   t.after(() => browser.close());
   const page = await browser.open(`${server.origin}/`);
   await page.waitForFunction(() => globalThis.ready);
@@ -100,7 +100,7 @@ test('a program on the text of graphs that asks for the CPU is there, in a worke
 
 for (const ownGPU of [false, true]) {
   test(`training beside a GPU of software${ownGPU ? ' of the page' : ''} is on the CPU, in a worker: the page stays free`, async (t) => {
-    const browser = await openChromium({ webgpu: 'swiftshader' });
+    const browser = await shareChromium({ webgpu: 'swiftshader' });
     t.after(() => browser.close());
     const page = await browser.open();
     await watchLongTasks(page);

@@ -2,7 +2,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { openChromium } from '../rig/chromium.mjs';
+import { closeShared, shareChromium } from '../rig/chromium.mjs';
 import { serve, strictCSP } from '../rig/serve.mjs';
 
 const html = '<!doctype html><html lang="en"><title>rlx</title><script type="module" src="/page.mjs"></script></html>';
@@ -38,7 +38,7 @@ before(async () => {
     '/': { body: html, type: 'text/html' }, '/page.mjs': { body: script }, '/dist': new URL('../../dist', import.meta.url).pathname, '/favicon.ico': { body: '' },
   }, { csp: strictCSP });
 });
-after(() => server.close());
+after(() => Promise.all([server.close(), closeShared()]));
 
 const visits = async (browser, ...measured) => {
   const page = await browser.open(`${server.origin}/`), all = [];
@@ -52,7 +52,7 @@ const visits = async (browser, ...measured) => {
 };
 
 test('a page has WebGPU and the CPU, and the next visit knows how fast they were', async (t) => {
-  const browser = await openChromium();
+  const browser = await shareChromium();
   t.after(() => browser.close());
   const [first, second] = await visits(browser, true, false);
   const each = ['cpu', 'webgpu'].map((name) => `${name} computes all 1 nodes: 1 decomposed`);
@@ -62,7 +62,7 @@ test('a page has WebGPU and the CPU, and the next visit knows how fast they were
 });
 
 test('kernels of a program in a worker are those for the GPU of the page', async (t) => {
-  const browser = await openChromium();
+  const browser = await shareChromium();
   t.after(() => browser.close());
   const page = await browser.open(`${server.origin}/`);
   await page.waitForFunction(() => globalThis.ready);
@@ -71,7 +71,7 @@ test('kernels of a program in a worker are those for the GPU of the page', async
 });
 
 test('a page without an adapter has the CPU, and says why', async (t) => {
-  const browser = await openChromium({ webgpu: 'no adapter' });
+  const browser = await shareChromium({ webgpu: 'no adapter' });
   t.after(() => browser.close());
   const [only] = await visits(browser, false);
   assert.deepEqual([only.names, only.on, only.reports.length], [[['cpu', undefined], ['webgpu', 'device']], 'cpu', 1]);

@@ -1,7 +1,7 @@
 // The browser rig itself: the environment of a page, and the rig's view of it.
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { axe, crashGPU, hide, openChromium, plainHost } from '../rig/chromium.mjs';
+import { axe, closeShared, crashGPU, hide, openChromium, plainHost, shareChromium } from '../rig/chromium.mjs';
 import { serve, strictCSP } from '../rig/serve.mjs';
 
 const html = `<!doctype html><html lang="en"><title>rig</title><main><h1>rig</h1><img src="/dot.svg"></main>
@@ -18,7 +18,7 @@ before(async () => {
     '/favicon.ico': { body: '' },
   }, { csp: strictCSP, hosts: [plainHost] });
 });
-after(() => server.close());
+after(() => Promise.all([server.close(), closeShared()]));
 
 for (const [webgpu, seen] of [['swiftshader', 'swiftshader'], ['no adapter', 'no adapter'], ['absent', 'absent']]) {
   test(`a worker of a page with WebGPU ${webgpu} finds it ${seen}`, async () => {
@@ -52,6 +52,30 @@ test('a hidden page is throttled, a lost device is reported, axe and the CSP com
   assert.equal(await page.evaluate('globalThis.inline'), undefined);
   assert.match(page.problems.join('\n'), /Content Security Policy/);
   await browser.close();
+});
+
+test('tests that share a browser share no storage, and not one whose GPU process ended', async () => {
+  const visit = async () => {
+    const browser = await shareChromium(), page = await browser.open(`${server.origin}/`);
+    const kept = await page.evaluate(async () => {
+      const found = [localStorage.getItem('visited'), (await indexedDB.databases()).length];
+      localStorage.setItem('visited', 'true');
+      await new Promise((resolve) => { indexedDB.open('visited').onsuccess = resolve; });
+      return found;
+    });
+    assert.deepEqual(kept, [null, 0]);
+    return { browser, page, process: browser.context.browser() };
+  };
+  const first = await visit();
+  await first.browser.close();
+  const second = await visit();
+  assert.equal(second.process, first.process);
+  await crashGPU(second.page);
+  await second.browser.close();
+  assert.ok(!second.process.isConnected());
+  const third = await visit();
+  assert.ok(await third.page.evaluate(async () => (await navigator.gpu.requestAdapter()) !== null));
+  await third.browser.close();
 });
 
 test('the server answers with the right types and 404', async () => {

@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { batch, close, linearPlan, reference } from '../linear.mjs';
-import { crashGPU, hide, openChromium, plainHost } from '../rig/chromium.mjs';
+import { closeShared, crashGPU, hide, plainHost, shareChromium } from '../rig/chromium.mjs';
 import { hold } from '../../bench/hold.mjs';
 import { countGPU } from '../rig/counter.mjs';
 import { serve, strictCSP } from '../rig/serve.mjs';
@@ -32,10 +32,10 @@ before(async () => {
     '/dist': new URL('../../dist', import.meta.url).pathname, '/favicon.ico': { body: '' },
   }, { csp: strictCSP, hosts: [plainHost] });
 });
-after(() => server.close());
+after(() => Promise.all([server.close(), closeShared()]));
 
 async function open(t, { counted = false, ...options } = {}) {
-  const browser = await openChromium(options);
+  const browser = await shareChromium(options);
   t.after(() => browser.close());
   if (counted) await browser.context.addInitScript(countGPU);
   const page = await browser.open(`${server.origin}/`);

@@ -3,7 +3,7 @@
 
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { openChromium } from '../rig/chromium.mjs';
+import { closeShared, shareChromium } from '../rig/chromium.mjs';
 import { countGPU } from '../rig/counter.mjs';
 import { serve, strictCSP } from '../rig/serve.mjs';
 
@@ -47,11 +47,11 @@ before(async () => {
     '/': { body: html, type: 'text/html' }, '/page.mjs': { body: script }, '/dist': new URL('../../dist', import.meta.url).pathname, '/favicon.ico': { body: '' },
   }, { csp: strictCSP });
 });
-after(() => server.close());
+after(() => Promise.all([server.close(), closeShared()]));
 
-/** A browser, and a function that opens a page in it. */
+/** A function that opens pages that share storage. */
 async function openBrowser(t, prepare) {
-  const browser = await openChromium();
+  const browser = await shareChromium();
   t.after(() => browser.close());
   if (prepare) await browser.context.addInitScript(`if (isSecureContext) (${prepare})()`); // an empty tab has no GPU, nor a database
   return async () => {

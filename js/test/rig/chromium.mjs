@@ -81,23 +81,27 @@ async function start(profile, args) {
   return { child, endpoint, ended };
 }
 
-/**
- * Starts Chromium with a profile of its own.
- * @param {{webgpu?: 'swiftshader' | 'default' | 'no adapter' | 'absent', background?: boolean, viewport?: {width: number, height: number}, touch?: boolean,
- *   reducedMotion?: boolean, args?: string[]}} options webgpu says what a page finds: an adapter
- *   (of software, or whatever Vulkan driver the machine has), a navigator.gpu that has none, or no navigator.gpu (the page is then no secure context);
- *   background true makes tabs as a visitor has them: they can be hidden, and are throttled then
- *   (by default every tab believes that it is in front).
- */
-export async function openChromium({ webgpu = 'swiftshader', background = false, viewport = { width: 1280, height: 800 }, touch = false, reducedMotion = false, args = [] } = {}) {
+// launch starts Chromium with a profile of its own, and connects to it.
+async function launch(flags, noDefaults) {
   const profile = await mkdtemp(join(tmpdir(), 'rlx-chromium-'));
-  // '--headless=new' is the whole browser, without a window.
-  const flags = ['--headless=new', '--no-sandbox', `--window-size=${viewport.width},${viewport.height}`, ...quiet, ...webgpuFlags[webgpu], ...args];
   const { child, endpoint, ended } = await start(profile, flags);
-  const browser = await chromium.connectOverCDP(endpoint, { noDefaults: background });
-  const context = background
-    ? browser.contexts()[0]
-    : await browser.newContext({ viewport, hasTouch: touch, reducedMotion: reducedMotion ? 'reduce' : null });
+  const browser = await chromium.connectOverCDP(endpoint, { noDefaults });
+  return {
+    browser,
+    async close() {
+      const session = await browser.newBrowserCDPSession();
+      await session.send('Browser.close').catch(() => child.kill('SIGKILL'));
+      await ended;
+      await rm(profile, { recursive: true, force: true, maxRetries: 3 });
+    },
+  };
+}
+
+// flagsOf is the command line of a browser: '--headless=new' is the whole browser, without a window.
+const flagsOf = ({ width, height }, webgpu, args) => ['--headless=new', '--no-sandbox', `--window-size=${width},${height}`, ...quiet, ...webgpuFlags[webgpu], ...args];
+
+// handleOf is what a test holds: tabs in a context, and close, which ends what was opened for it.
+function handleOf(context, webgpu, close) {
   context.setDefaultTimeout(90_000); // a machine that other tests share is slow
   context.on('page', watch);
   return {
@@ -108,13 +112,47 @@ export async function openChromium({ webgpu = 'swiftshader', background = false,
       if (url) await page.goto(webgpu === 'absent' ? url.replace('127.0.0.1', plainHost) : url);
       return page;
     },
-    async close() {
-      const session = await browser.newBrowserCDPSession();
-      await session.send('Browser.close').catch(() => child.kill('SIGKILL'));
-      await ended;
-      await rm(profile, { recursive: true, force: true, maxRetries: 3 });
-    },
+    close,
   };
+}
+
+const desk = { width: 1280, height: 800 };
+const contextOf = (browser, { viewport = desk, touch = false, reducedMotion = false }) => browser.newContext({ viewport, hasTouch: touch, reducedMotion: reducedMotion ? 'reduce' : null });
+
+/**
+ * Starts Chromium with a profile of its own.
+ * @param {{webgpu?: 'swiftshader' | 'default' | 'no adapter' | 'absent', background?: boolean, viewport?: {width: number, height: number}, touch?: boolean,
+ *   reducedMotion?: boolean, args?: string[]}} options webgpu says what a page finds: an adapter
+ *   (of software, or whatever Vulkan driver the machine has), a navigator.gpu that has none, or no navigator.gpu (the page is then no secure context);
+ *   background true makes tabs as a visitor has them: they can be hidden, and are throttled then
+ *   (by default every tab believes that it is in front).
+ */
+export async function openChromium(options = {}) {
+  const { webgpu = 'swiftshader', background = false, viewport = desk, args = [] } = options;
+  const { browser, close } = await launch(flagsOf(viewport, webgpu, args), background);
+  return handleOf(background ? browser.contexts()[0] : await contextOf(browser, options), webgpu, close);
+}
+
+const shared = new Map(); // browsers by how a page finds WebGPU
+
+/**
+ * Opens a context of its own, with storage and caches of its own, in a browser that tests of a file share: to start and
+ * to end one takes as much of the processor as many a test. A browser whose GPU process was ended is not shared further,
+ * nor one with background or args. closeShared ends them. The options are those of openChromium.
+ */
+export async function shareChromium(options = {}) {
+  const { webgpu = 'swiftshader', background, args } = options;
+  if (background || args) return openChromium(options);
+  if (!shared.has(webgpu)) shared.set(webgpu, await launch(flagsOf(desk, webgpu, []), false));
+  const owner = shared.get(webgpu), context = await contextOf(owner.browser, options);
+  return handleOf(context, webgpu, () => shared.get(webgpu) === owner ? context.close() : owner.close());
+}
+
+/** Ends the browsers that were shared, once the tests of a file are over. */
+export async function closeShared() {
+  const all = [...shared.values()];
+  shared.clear();
+  await Promise.all(all.map(({ close }) => close()));
 }
 
 /**
@@ -134,7 +172,8 @@ export async function hide(page, ms) {
 
 /** Ends the browser's GPU process: every GPUDevice in every page is lost. */
 export async function crashGPU(page) {
-  const session = await page.context().browser().newBrowserCDPSession();
+  const browser = page.context().browser(), session = await browser.newBrowserCDPSession();
+  for (const [key, one] of shared) if (one.browser === browser) shared.delete(key);
   await session.send('Browser.crashGpuProcess');
   await session.detach();
 }
