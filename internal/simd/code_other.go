@@ -13,6 +13,8 @@ func substituteCode(Level, bool, int) []byte { return nil }
 
 func packedCode(Level, Packing) []byte { return nil }
 
+func unpackCode(Level, Packing) []byte { return nil }
+
 const minimaInCode = false
 
 func transposeCode(Level, int, int) []byte { return nil }

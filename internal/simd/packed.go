@@ -31,7 +31,7 @@ func (p Packing) Bytes() int { return [...]int{34, 18, 20}[p] }
 // start returns the offset of the integers of a block.
 func (p Packing) start() int { return p.Bytes() - [...]int{32, 16, 16}[p] }
 
-// packedArguments are the arguments of the code that multiplies a row of blocks with x; n is the
+// packedArguments are the arguments of the code that multiplies a row of blocks with x, or unpacks it to x; n is the
 // number of blocks. sums, which has room for [maxLanes], receives the partial sum of each lane.
 type packedArguments struct {
 	w       *byte
@@ -44,6 +44,7 @@ type packedArguments struct {
 type packedKernels struct {
 	code    *asm.Code
 	entries [packings]unsafe.Pointer
+	unpacks [packings]unsafe.Pointer
 	lanes   int
 }
 
@@ -53,6 +54,7 @@ func newPackedKernels(level Level) (k *packedKernels, err error) {
 	l, k := &library{}, &packedKernels{lanes: level.vectorBytes() / 4}
 	for p := range k.entries {
 		l.add(&k.entries[p], packedCode(level, Packing(p)))
+		l.add(&k.unpacks[p], unpackCode(level, Packing(p)))
 	}
 	k.code, err = l.load()
 	return k, err
@@ -103,10 +105,9 @@ func DotsPacked(p Packing, blocks int, w []byte, rowBytes int, x, blockSums, c [
 		return
 	}
 	var sums [maxLanes]float32
-	var t packedArguments
-	t.x, t.sums, t.numbers = &x[0], &sums[0], &numbersOf4Bits[0]
+	t := packedArguments{x: &x[0], sums: &sums[0], numbers: p.table()}
 	if p == Q4Min {
-		t.numbers, t.blocks = &numbersOf4Bits[8], &blockSums[0]
+		t.blocks = &blockSums[0]
 	}
 	for i := range c {
 		row := w[i*rowBytes:][:bytes]
@@ -119,6 +120,39 @@ func DotsPacked(p Packing, blocks int, w []byte, rowBytes int, x, blockSums, c [
 			c[i] = sumOf16((*[16]float32)(sums[:]))
 		} else {
 			c[i] = pairwise(sums[:k.lanes])
+		}
+	}
+}
+
+// table returns the values of the format's elements of 4 bits.
+func (p Packing) table() *float32 {
+	if p == Q4Min {
+		return &numbersOf4Bits[8]
+	}
+	return &numbersOf4Bits[0]
+}
+
+// Unpack sets to, [PackedElements] numbers for each block, to the elements of quantised blocks: scale times integer, plus
+// the minimum, each rounded to f32.
+func (p Packing) Unpack(to []float32, blocks []byte) {
+	k, n := packedDots.get(), len(to)/PackedElements
+	if n == 0 {
+		return
+	}
+	blocks = blocks[:n*p.Bytes()]
+	if k.code != nil {
+		t := packedArguments{w: &blocks[0], x: &to[0], numbers: p.table()}
+		asm.Call(k.unpacks[p], unsafe.Pointer(&t), n)
+		return
+	}
+	half := func(x []byte) float32 { return float32(dtype.F16.FloatFromBits(uint64(binary.LittleEndian.Uint16(x)))) }
+	for ; len(blocks) > 0; blocks, to = blocks[p.Bytes():], to[PackedElements:] {
+		scale := half(blocks)
+		for i := range PackedElements {
+			to[i] = scale * float32(p.number(blocks[p.start():], i))
+			if p == Q4Min {
+				to[i] += half(blocks[2:])
+			}
 		}
 	}
 }

@@ -83,6 +83,36 @@ func packedCode(level Level, packing Packing) []byte {
 	return p.Finish()
 }
 
+// unpackCode returns the code that unpacks blocks.
+func unpackCode(level Level, packing Packing) []byte {
+	p := &packedWriter{newWriter(level, false), packing}
+	var x packedArguments
+	p.count()
+	p.argument(asm.DI, unsafe.Offsetof(x.x))
+	p.constants()
+	p.argument(asm.SI, unsafe.Offsetof(x.w))
+	var loop asm.Label
+	p.Bind(&loop)
+	p.oneScale()
+	if packing == Q4Min {
+		p.VEX(asm.BroadcastHalf, minimum, 0, asm.At(asm.SI, 2), !p.Wide)
+		p.Vector(asm.HalfToFloat, minimum, 0, asm.Register(minimum))
+	}
+	for v := range PackedElements / p.lanes() {
+		t := elements + v%packedSums
+		p.numbers(packing.start(), v, t)
+		p.Vector(asm.MultiplyFloat, t, t, asm.Register(blockScale))
+		if packing == Q4Min {
+			p.Vector(asm.AddFloat, t, t, asm.Register(minimum))
+		}
+		p.Vector(asm.MoveOut, t, 0, asm.At(asm.DI, 4*v*p.lanes()))
+	}
+	p.next(1)
+	p.JumpIf(asm.Greater, &loop)
+	p.Return()
+	return p.Finish()
+}
+
 // lanes returns the elements of a vector.
 func (p *packedWriter) lanes() int { return p.vector() / p.size() }
 

@@ -51,6 +51,46 @@ func TestDotsOfPackedRows(t *testing.T) {
 	})
 }
 
+// TestUnpackedDots compares unpacked blocks with the numbers of a format, bit for bit, and finds nothing written behind.
+func TestUnpackedDots(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		r := rand.New(rand.NewPCG(7, 8))
+		for p := range packings {
+			for _, blocks := range []int{0, 1, 2, 3, 17} {
+				w, got := make([]byte, blocks*p.Bytes()+3), make([]float32, blocks*PackedElements+1)
+				for i := range w {
+					w[i] = byte(r.Uint32())
+				}
+				half := func(at int) float32 {
+					w[at+1] &= 0xbf // finite
+					return float32(dtype.F16.FloatFromBits(uint64(binary.LittleEndian.Uint16(w[at:]))))
+				}
+				var want []float32
+				for b := range blocks {
+					at := b * p.Bytes()
+					scale := half(at)
+					for i := range PackedElements {
+						x := scale * float32(p.number(w[at+p.start():], i))
+						if p == Q4Min {
+							x += half(at + 2)
+						}
+						want = append(want, x)
+					}
+				}
+				p.Unpack(got[:blocks*PackedElements], w)
+				for i, x := range want {
+					if math.Float32bits(got[i]) != math.Float32bits(x) {
+						t.Fatalf("format %d, %d blocks: element %d is %v, not %v", p, blocks, i, got[i], x)
+					}
+				}
+				if got[len(want)] != 0 {
+					t.Fatalf("format %d: something is written after the elements", p)
+				}
+			}
+		}
+	})
+}
+
 // packedSum returns the dot product of a row, and the sum of the absolute products.
 func packedSum(p Packing, w []byte, x []float32) (sum, size float64) {
 	for i, v := range x {

@@ -120,7 +120,7 @@ func (s *groupedStep) do(worker, i int) {
 		return
 	}
 	w := p.w.data[group*p.n*p.rowBytes:]
-	if s.inPlace != nil && to-from <= maxPackedRows {
+	if s.inPlace != nil && to-from <= maxInPlace(s.unpacked.k) {
 		first := chunk * s.unpacked.rowsPerChunk
 		s.inPlace.multiply(w, from, to, first, min(first+s.unpacked.rowsPerChunk, p.n))
 		return

@@ -33,8 +33,8 @@ func TestProductsWithPackedWeights(t *testing.T) {
 	const n = 37
 	everyLevel(t, func(t *testing.T) {
 		for d, loss := range map[ir.DType]float64{dtype.Q8_0: 0.5 / 127 / 2, dtype.Q4_0: 1.0 / 8 / 2} {
-			for _, rows := range []int{1, 3, 8, 20} {
-				for _, k := range []int{32, 96, 1024} {
+			for _, rows := range []int{1, 3, 4, 8, 20} {
+				for _, k := range []int{32, 96, 1024, 2048} {
 					x := random(rows * k)
 					w, exact := packedWeights(t, d, n, k)
 					got := outputs(t, graph(t, func(b *ir.Builder) {

@@ -49,3 +49,4 @@ for await (const line of createInterface({ input: process.stdin })) {
   const ask = JSON.parse(line), made = await (ask.inputs ? outputsOf(ask) : madeOf(ask)).catch((reason) => ({ kind: reason.kind ?? 'none', message: `${reason.stack}` }));
   await new Promise((resolve) => process.stdout.write(`${JSON.stringify(made)}\n`, resolve));
 }
+process.exit(); // Node 20 may wait at its end for V8's compilation of WebAssembly, and has done so for ever
