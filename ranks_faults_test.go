@@ -14,6 +14,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"syscall"
 	"testing"
 	"time"
@@ -172,11 +173,16 @@ func TestTrainingSurvivesItsRanks(t *testing.T) {
 	all.Wait()
 }
 
+// freePorts counts the ports that freeAddress has tried, from a random one on, so that it returns none twice.
+var freePorts atomic.Uint32
+
+func init() { freePorts.Store(rand.Uint32()) }
+
 // freeAddress returns an address that none has, at a port that systems do not give to connections.
 func freeAddress(t *testing.T) string {
 	const first, ports = 10000, 20000
 	for range 100 {
-		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", first+rand.IntN(ports)))
+		l, err := net.Listen("tcp", fmt.Sprint("127.0.0.1:", first+freePorts.Add(1)%ports))
 		if err == nil {
 			defer l.Close()
 			return l.Addr().String()
