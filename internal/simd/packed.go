@@ -149,7 +149,7 @@ func (p Packing) Unpack(to []float32, blocks []byte) {
 	for ; len(blocks) > 0; blocks, to = blocks[p.Bytes():], to[PackedElements:] {
 		scale := half(blocks)
 		for i := range PackedElements {
-			to[i] = scale * float32(p.number(blocks[p.start():], i))
+			to[i] = float32(scale * float32(p.number(blocks[p.start():], i))) // rounded before the sum
 			if p == Q4Min {
 				to[i] += half(blocks[2:])
 			}

@@ -70,7 +70,7 @@ func TestUnpackedDots(t *testing.T) {
 					at := b * p.Bytes()
 					scale := half(at)
 					for i := range PackedElements {
-						x := scale * float32(p.number(w[at+p.start():], i))
+						x := float32(scale * float32(p.number(w[at+p.start():], i)))
 						if p == Q4Min {
 							x += half(at + 2)
 						}
