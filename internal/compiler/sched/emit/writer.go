@@ -25,6 +25,16 @@ func (e *Emitter) Save(t *fusion.Tensor, at ir.Index, value scalar.Expr) {
 	e.Add(e.Store(t, at, value)...)
 }
 
+// Bounded names an integer in [0, n), whose bounds its expression may not show.
+func (e *Emitter) Bounded(prefix string, x scalar.Expr, n int) scalar.Expr {
+	if n <= 1 {
+		return loop.Int(0)
+	}
+	name := e.Name(prefix)
+	e.Add(&loop.Let{Name: name, Value: e.Simplify(x)})
+	return scalar.NewVar(name, x.Type, 0, int64(n-1))
+}
+
 // LetAll names values.
 func (e *Emitter) LetAll(prefix string, values []scalar.Expr) []scalar.Expr {
 	out := make([]scalar.Expr, len(values))

@@ -167,12 +167,7 @@ func (te *tileEmitter) first(name string, i scalar.Expr, size, count int) scalar
 
 // let names an integer from 0 to hi.
 func (te *tileEmitter) let(prefix string, value scalar.Expr, hi int) scalar.Expr {
-	if hi <= 0 {
-		return loop.Int(0)
-	}
-	name := te.Name(prefix)
-	te.Body = append(te.Body, &loop.Let{Name: name, Value: te.Simplify(value)})
-	return scalar.NewVar(name, value.Type, 0, int64(hi))
+	return te.Bounded(prefix, value, hi+1)
 }
 
 // contiguousAlongK reports whether the last axis of an operand depends on the last contracted

@@ -510,23 +510,13 @@ func (m *mmaEmitter) assignTile(c *fusion.Contraction) (row, column scalar.Expr)
 	m.valid = valid
 	m.part = m.Let("part", scalar.FloorDiv(workgroup, loop.Int(batches*rows*columns)))
 	batch := scalar.Mod(scalar.FloorDiv(workgroup, loop.Int(rows*columns)), loop.Int(batches))
-	m.batch = m.bounded("batch", batch, batches)
+	m.batch = m.Bounded("batch", batch, batches)
 	m.out.batch = m.Unflatten(m.batch, c.Batch)
 	at := m.Let("tile", scalar.Mod(workgroup, loop.Int(rows*columns)))
 	first := m.Let("first", scalar.Mul(scalar.FloorDiv(at, loop.Int(rasterRows*columns)), loop.Int(rasterRows)))
 	high := m.Let("high", scalar.Min(scalar.Sub(loop.Int(rows), first), loop.Int(rasterRows)))
 	at = m.Let("within", scalar.Mod(at, loop.Int(rasterRows*columns)))
-	return m.bounded("tile_row", scalar.Add(first, scalar.Rem(at, high)), rows), m.bounded("tile_column", scalar.Div(at, high), columns)
-}
-
-// bounded names an integer in [0, n).
-func (m *mmaEmitter) bounded(prefix string, x scalar.Expr, n int) scalar.Expr {
-	if n == 1 {
-		return loop.Int(0)
-	}
-	name := m.Name(prefix)
-	m.Add(&loop.Let{Name: name, Value: m.Simplify(x)})
-	return scalar.NewVar(name, ir.I32, 0, int64(n-1))
+	return m.Bounded("tile_row", scalar.Add(first, scalar.Rem(at, high)), rows), m.Bounded("tile_column", scalar.Div(at, high), columns)
 }
 
 // kernel writes the whole kernel; result returns the stores of a sum.
@@ -574,7 +564,7 @@ func (m *mmaEmitter) step(at scalar.Expr, parity int) {
 // so that groups can be counted.
 func (m *mmaEmitter) prefetch(step scalar.Expr) {
 	m.When(scalar.Lt(step, loop.Int(m.p.steps)), func() {
-		inside := m.bounded("ahead", scalar.Min(step, loop.Int(m.p.steps-1)), m.p.steps)
+		inside := m.Bounded("ahead", scalar.Min(step, loop.Int(m.p.steps-1)), m.p.steps)
 		stage := m.Let("to", scalar.Mod(inside, loop.Int(m.p.stages)))
 		whole := m.Let("at", scalar.Add(scalar.Mul(m.part, loop.Int(m.p.steps)), inside))
 		for i := range m.side {
@@ -854,7 +844,7 @@ func (m *mmaEmitter) runStores(slot int, round, at scalar.Expr, run int, result 
 			exists = scalar.And(exists, scalar.Lt(x, loop.Int(s.free)))
 			x = scalar.Min(x, loop.Int(s.free-unit))
 		}
-		x = m.bounded([2]string{"m", "n"}[i], scalar.FloorDiv(x, loop.Int(unit)), s.free/unit)
+		x = m.Bounded([2]string{"m", "n"}[i], scalar.FloorDiv(x, loop.Int(unit)), s.free/unit)
 		position[i] = scalar.Mul(x, loop.Int(unit))
 	}
 	exists = scalar.And(exists, m.unpadded(position))

@@ -277,14 +277,14 @@ func (m *packedEmitter) kernel(name string, result resultStores) emit.Launch {
 	m.declare()
 	m.vectorize(result)
 	chunks, units := fusion.Product(m.p.c.K)/m.p.parts/m.p.chunk, m.p.chunk/packedUnit
-	first := m.bounded("first", scalar.Mul(m.part, loop.Int(chunks)), chunks*(m.p.parts-1))
+	first := m.Bounded("first", scalar.Mul(m.part, loop.Int(chunks)), chunks*(m.p.parts-1)+1)
 	m.copyChunk(first, loop.Int(0))
 	m.copyFirstStage(first)
 	m.Add(&loop.CopyCommit{})
 	m.Times("chunk", chunks, func(at scalar.Expr) {
 		m.Add(&loop.CopyWait{}, &loop.ProxyFence{}, &loop.Barrier{})
-		m.buffer = m.bounded("buffer", scalar.Mod(at, loop.Int(2)), min(chunks-1, 1))
-		number := m.bounded("number", scalar.Add(first, at), chunks*m.p.parts-1)
+		m.buffer = m.Bounded("buffer", scalar.Mod(at, loop.Int(2)), min(chunks, 2))
+		number := m.Bounded("number", scalar.Add(first, at), chunks*m.p.parts)
 		m.When(scalar.Lt(at, loop.Int(chunks-1)), func() {
 			m.copyChunk(scalar.Add(number, loop.Int(1)), scalar.Sub(loop.Int(1), m.buffer))
 		})
@@ -303,14 +303,13 @@ func (m *packedEmitter) assign() {
 	m.Workgroup = [3]int{threads, 1, 1}
 	workgroup, valid := m.BoundedGroup(p.tiles() * p.parts)
 	m.valid = valid
-	m.part = m.bounded("part", scalar.FloorDiv(workgroup, loop.Int(p.tiles())), p.parts-1)
-	m.tile = m.bounded("tile", scalar.Mod(workgroup, loop.Int(p.tiles())), p.tiles()-1)
+	m.part = m.Bounded("part", scalar.FloorDiv(workgroup, loop.Int(p.tiles())), p.parts)
+	m.tile = m.Bounded("tile", scalar.Mod(workgroup, loop.Int(p.tiles())), p.tiles())
 	m.thread = loop.LocalID(0, threads)
 	row, column := m.atom.Origin(m.thread)
-	warps := p.tileRows() / atomRows
-	m.warp = m.bounded("warp", scalar.FloorDiv(m.thread, loop.Int(loop.Warp)), warps-1)
-	m.lane = m.bounded("row", scalar.Mod(row, loop.Int(atomRows/2)), atomRows/2-1)
-	m.column = m.bounded("column", column, 3)
+	m.warp = m.Bounded("warp", scalar.FloorDiv(m.thread, loop.Int(loop.Warp)), p.tileRows()/atomRows)
+	m.lane = m.Bounded("row", scalar.Mod(row, loop.Int(atomRows/2)), atomRows/2)
+	m.column = m.Bounded("column", column, 4)
 }
 
 // atomRows is the number of rows of a warp, of which a thread has two, half of them apart.
@@ -324,16 +323,6 @@ func (m *packedEmitter) row(down int) scalar.Expr {
 // rowInTile is [packedEmitter.row] counted from the first row of the workgroup.
 func (m *packedEmitter) rowInTile(down int) scalar.Expr {
 	return scalar.Add(scalar.Mul(m.warp, loop.Int(atomRows)), scalar.Add(loop.Int(down), m.lane))
-}
-
-// bounded names an integer in [0, last].
-func (m *packedEmitter) bounded(prefix string, x scalar.Expr, last int) scalar.Expr {
-	if last == 0 {
-		return loop.Int(0)
-	}
-	name := m.Name(prefix)
-	m.Add(&loop.Let{Name: name, Value: m.Simplify(x)})
-	return scalar.NewVar(name, ir.I32, 0, int64(last))
 }
 
 // declare declares the workgroup memory and the registers.
@@ -454,7 +443,7 @@ func zeroIndex(dims []int) ir.Index {
 // multiply adds the products of an iteration, the one at a place in a chunk.
 func (m *packedEmitter) multiply(at, chunk scalar.Expr) {
 	units := m.p.chunk / packedUnit
-	number := m.bounded("unit", scalar.Add(scalar.Mul(chunk, loop.Int(units)), at), fusion.Product(m.p.c.K)/packedUnit-1)
+	number := m.Bounded("unit", scalar.Add(scalar.Mul(chunk, loop.Int(units)), at), fusion.Product(m.p.c.K)/packedUnit)
 	var weights []reduce.Weight
 	for _, half := range halves {
 		weights = append(weights, m.load(half, number)...)

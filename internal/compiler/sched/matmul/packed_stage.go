@@ -96,8 +96,8 @@ func (m *packedEmitter) copyNextStage(first, chunk scalar.Expr, chunks int) {
 	}
 	slices := s.units * packedUnit / m.p.chunk
 	stages := chunks / slices
-	number := m.bounded("stage", scalar.FloorDiv(chunk, loop.Int(slices)), stages-1)
-	m.stage = m.bounded("half", scalar.Mod(number, loop.Int(2)), min(stages-1, 1))
+	number := m.Bounded("stage", scalar.FloorDiv(chunk, loop.Int(slices)), stages)
+	m.stage = m.Bounded("half", scalar.Mod(number, loop.Int(2)), min(stages, 2))
 	m.When(scalar.Lt(number, loop.Int(stages-1)), func() {
 		next := scalar.Add(scalar.FloorDiv(first, loop.Int(slices)), scalar.Add(number, loop.Int(1)))
 		m.copyStage(next, scalar.Sub(loop.Int(1), m.stage), scalar.Mod(chunk, loop.Int(slices)), slices)
@@ -110,9 +110,9 @@ func (m *packedEmitter) copyStage(stage, buffer, slice scalar.Expr, slices int) 
 	m.Words[s.array] = true
 	perRow := s.words / copyWords
 	each := emit.CeilDiv(rows*perRow, slices)
-	from := m.bounded("from", scalar.Mul(slice, loop.Int(each)), each*(slices-1))
+	from := m.Bounded("from", scalar.Mul(slice, loop.Int(each)), each*(slices-1)+1)
 	m.Loop("piece", m.thread, loop.Int(each), threads, each-1, func(i scalar.Expr) {
-		at := m.bounded("at", scalar.Min(scalar.Add(from, i), loop.Int(rows*perRow-1)), rows*perRow-1)
+		at := m.Bounded("at", scalar.Min(scalar.Add(from, i), loop.Int(rows*perRow-1)), rows*perRow)
 		row, word := scalar.FloorDiv(at, loop.Int(perRow)), scalar.Mul(scalar.Mod(at, loop.Int(perRow)), loop.Int(copyWords))
 		global := scalar.Min(scalar.Add(scalar.Mul(m.tile, loop.Int(rows)), row), loop.Int(m.p.rows()-1))
 		place := scalar.Add(scalar.Mul(global, loop.Int(s.row)), scalar.Mul(stage, loop.Int(s.words)))
@@ -132,7 +132,7 @@ func (m *packedEmitter) load(down int, unit scalar.Expr) []reduce.Weight {
 		weights, _ := reduce.LoadWeights(m.Emitter, m.p.fragment(m.Emitter, row, m.column, unit), nil)
 		return weights
 	}
-	inStage := m.bounded("unit", scalar.Mod(unit, loop.Int(s.units)), s.units-1)
+	inStage := m.Bounded("unit", scalar.Mod(unit, loop.Int(s.units)), s.units)
 	origin := scalar.Mul(m.stage, loop.Int(m.p.tileRows()*s.words))
 	origin = m.Let("origin", scalar.Add(origin, scalar.Mul(m.rowInTile(down), loop.Int(s.words))))
 	copied := func(_ int, at scalar.Expr, _ int) scalar.Expr {

@@ -33,16 +33,13 @@ func NewSpace(e *emit.Emitter, g *fusion.Group) *Space {
 
 // Rule returns the default schedule, see [emit.Space].
 func (w *Space) Rule() emit.Schedule {
-	if emit.WithMma {
-		if s, ok := w.device.ofPacked(); ok {
-			return s
-		}
+	if !emit.WithMma {
+		return w.withoutStationary()
 	}
-	s := w.withoutStationary()
-	if emit.WithMma {
-		return w.device.orStationary(w, s)
+	if s, ok := w.device.ofPacked(); ok {
+		return s
 	}
-	return s
+	return w.device.orStationary(w, w.withoutStationary())
 }
 
 // withoutStationary returns the default schedule among the others than Stationary.
