@@ -256,29 +256,46 @@ func convolve[T float64 | int64 | complex128](n *ir.Node, out, x, w []T) {
 	})
 }
 
-// convContraction contracts input features and window positions. The groups are its batch; the free
-// axes of lhs are the batch and the result positions. Both spaces order their axes as lhs does in
-// memory, so that adjacent positions are adjacent there. This also holds for the gradient by the
-// kernel, whose lhs has the features as its batch.
+// convContraction contracts input features and window positions. The groups are its batch, and the phases
+// of axes along which lhs is dilated; the free axes of lhs are the batch and the result positions. Both
+// spaces order their axes as lhs does in memory, so that adjacent positions are adjacent there. This also
+// holds for the gradient by the kernel, whose lhs has the features as its batch.
 func convContraction(n *ir.Node) ir.Contraction {
 	a, s := n.Attrs().(*ConvAttrs), convSizesOf(n)
 	points := convPoints(a, n.Input(0).Shape())
 	free, inner := lhsOrder(a.Lhs, a.Lhs[0]), lhsOrder(a.Lhs, a.Lhs[1])
+	axes := make([]convAxis, len(points))
+	var batches []int
+	if s.groups > 1 {
+		batches = append(batches, s.groups)
+	}
+	for i, p := range points {
+		axes[i] = p.axis(s.outSpatial[i], s.kernelExtent[i])
+		if axes[i].phases > 1 {
+			axes[i].batch = len(batches)
+			batches = append(batches, axes[i].phases)
+		}
+	}
+	of := func(size func(convAxis) int) (sizes []int) {
+		for _, x := range axes {
+			sizes = append(sizes, size(x))
+		}
+		return sizes
+	}
 	c := ir.Contraction{
-		M:   free.place(s.batch, s.outSpatial),
-		N:   []int{s.outFeatures},
-		K:   inner.place(s.inFeatures, s.kernelExtent),
-		Acc: sumType(n.Types()[0].DType),
+		Batch: batches,
+		M:     free.place(s.batch, of(func(x convAxis) int { return x.results / x.phases })),
+		N:     []int{s.outFeatures},
+		K:     inner.place(s.inFeatures, of(convAxis.taps)),
+		Acc:   sumType(n.Types()[0].DType),
 	}
 	group := func(batch ir.Index, each int, rest scalar.Expr) scalar.Expr {
-		if len(batch) == 0 {
+		if s.groups == 1 {
 			return rest
 		}
 		return scalar.Add(scalar.Mul(batch[0], loop.Int(each)), rest)
 	}
-	if s.groups > 1 {
-		c.Batch = []int{s.groups}
-	} else {
+	if len(batches) == 0 {
 		c.Windows = convWindows(a, free, inner, points)
 	}
 	c.A = func(batch, m, k ir.Index) (ir.Index, scalar.Expr) {
@@ -290,8 +307,8 @@ func convContraction(n *ir.Node) ir.Contraction {
 			at[a.Lhs[1]] = group(batch, s.inFeatures, at[a.Lhs[1]])
 		}
 		var valid scalar.Expr
-		for i, p := range points {
-			pos, ok := p.position(m[free.spatial[i]], k[inner.spatial[i]], s.outSpatial[i], s.kernelExtent[i])
+		for i, x := range axes {
+			pos, ok := x.position(batch, m[free.spatial[i]], k[inner.spatial[i]])
 			at[a.Lhs[i+2]], valid = pos, both(valid, ok)
 		}
 		return at, valid
@@ -299,20 +316,84 @@ func convContraction(n *ir.Node) ir.Contraction {
 	c.B = func(batch, n, k ir.Index) (ir.Index, scalar.Expr) {
 		at := make(ir.Index, len(a.Rhs))
 		at[a.Rhs[0]], at[a.Rhs[1]] = group(batch, s.outFeatures, n[0]), k[inner.other]
-		for i := range points {
-			at[a.Rhs[i+2]] = k[inner.spatial[i]]
+		var valid scalar.Expr
+		for i, x := range axes {
+			tap, ok := x.tap(batch, k[inner.spatial[i]])
+			at[a.Rhs[i+2]], valid = tap, both(valid, ok)
 		}
-		return at, nil
+		return at, valid
 	}
 	c.Out = func(batch, m, n ir.Index) ir.Index {
 		at := make(ir.Index, len(a.Out))
 		at[a.Out[0]], at[a.Out[1]] = m[free.other], group(batch, s.outFeatures, n[0])
-		for i := range points {
-			at[a.Out[i+2]] = m[free.spatial[i]]
+		for i, x := range axes {
+			at[a.Out[i+2]] = x.result(batch, m[free.spatial[i]])
 		}
 		return at
 	}
 	return c
+}
+
+// convAxis is a spatial axis of a convolution as its contraction has it: with the results and the window
+// in phases by the remainder of a dilated lhs, so that zeros between its elements are not multiplied. In
+// phase r of d are the results d·q + r, and window positions d·j + t for the t that makes the sum of both
+// less the padding a multiple of d.
+type convAxis struct {
+	convPoint
+	results, window int
+	phases          int // 1: not divided
+	batch           int // the axis of the phases in the batch
+}
+
+// axis returns the axis for a number of results and a size of the window.
+func (p convPoint) axis(results, window int) convAxis {
+	x := convAxis{convPoint: p, results: results, window: window, phases: 1}
+	if d := p.lhsDilation; p.stride == 1 && p.rhsDilation == 1 && results%d == 0 {
+		x.phases = d
+	}
+	return x
+}
+
+// taps is the number of window positions of a phase.
+func (x convAxis) taps() int { return (x.window + x.phases - 1) / x.phases }
+
+// offset returns the floored quotient and the remainder of the padding less the phase by the phases.
+func (x convAxis) offset(batch ir.Index) (quotient, remainder scalar.Expr) {
+	whole := (x.lo%x.phases+x.phases)%x.phases - x.lo // makes the padding a remainder
+	rest := scalar.Sub(loop.Int(x.lo+whole+x.phases), batch[x.batch])
+	shift := loop.Int(whole/x.phases + 1)
+	return scalar.Sub(scalar.Div(rest, loop.Int(x.phases)), shift), scalar.Rem(rest, loop.Int(x.phases))
+}
+
+// position is [convPoint.at] in scalar code for result q and window position j of a phase: the element of
+// lhs, 0 where it is padding, and the condition that it is not (nil if it always holds).
+func (x convAxis) position(batch ir.Index, q, j scalar.Expr) (scalar.Expr, scalar.Expr) {
+	if x.phases == 1 {
+		i := scalar.Sub(scalar.Add(scalar.Mul(q, loop.Int(x.stride)), scalar.Mul(j, loop.Int(x.rhsDilation))), loop.Int(x.lo))
+		last := (x.results-1)*x.stride + (x.window-1)*x.rhsDilation - x.lo
+		return strided(i, x.lhsDilation, x.size, -x.lo, last)
+	}
+	quotient, _ := x.offset(batch)
+	low, high, _ := scalar.Range(quotient)
+	last := x.results/x.phases - 1 + x.taps() - 1
+	return strided(scalar.Sub(scalar.Add(q, j), quotient), 1, x.size, -int(high), last-int(low))
+}
+
+// tap returns window position j of a phase in the kernel, and the condition that the kernel has it.
+func (x convAxis) tap(batch ir.Index, j scalar.Expr) (scalar.Expr, scalar.Expr) {
+	if x.phases == 1 {
+		return j, nil
+	}
+	_, remainder := x.offset(batch)
+	return strided(scalar.Add(scalar.Mul(j, loop.Int(x.phases)), remainder), 1, x.window, 0, x.taps()*x.phases-1)
+}
+
+// result returns the position of result q of a phase.
+func (x convAxis) result(batch ir.Index, q scalar.Expr) scalar.Expr {
+	if x.phases == 1 {
+		return q
+	}
+	return scalar.Add(scalar.Mul(q, loop.Int(x.phases)), batch[x.batch])
 }
 
 // convWindows returns the windows of lhs of a convolution without groups, or nil if lhs is dilated.
@@ -362,16 +443,6 @@ func (o spaceOrder) place(other int, spatial []int) []int {
 		out[o.spatial[i]] = size
 	}
 	return out
-}
-
-// position is [convPoint.at] in scalar code, for results and windows of the given sizes:
-// the element of lhs, 0 where it is padding, and the condition that it is not (nil if it
-// always holds).
-func (p convPoint) position(o, k scalar.Expr, results, window int) (scalar.Expr, scalar.Expr) {
-	i := scalar.Sub(
-		scalar.Add(scalar.Mul(o, loop.Int(p.stride)), scalar.Mul(k, loop.Int(p.rhsDilation))), loop.Int(p.lo))
-	last := (results-1)*p.stride + (window-1)*p.rhsDilation - p.lo
-	return strided(i, p.lhsDilation, p.size, -p.lo, last)
 }
 
 // transposeConv writes the transpose by either operand as a convolution again.

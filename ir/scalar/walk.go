@@ -99,6 +99,28 @@ func Substitute(e Expr, with func(Expr) (Expr, bool)) Expr {
 	return visit(e)
 }
 
+// Conjuncts returns the conditions whose conjunction is cond: cond itself unless its operation is And.
+func Conjuncts(cond Expr) []Expr {
+	if cond.Op != OpAnd || !cond.Type.IsBool() {
+		return []Expr{cond}
+	}
+	return append(Conjuncts(cond.Args[0]), Conjuncts(cond.Args[1])...)
+}
+
+// Assume returns e for where conditions hold: true replaces them and their [Conjuncts].
+func Assume(e Expr, conds ...Expr) Expr {
+	known := map[string]bool{}
+	for _, cond := range conds {
+		known[Key(cond)] = true
+		for _, c := range Conjuncts(cond) {
+			known[Key(c)] = true
+		}
+	}
+	return Simplify(Substitute(e, func(n Expr) (Expr, bool) {
+		return ConstBool(true), n.Type.IsBool() && known[Key(n)]
+	}))
+}
+
 // memo maps nodes to values. It searches a short list before it uses a map, since most expressions
 // are small.
 type memo[V any] struct {

@@ -18,7 +18,6 @@ const (
 	scores    = "the scores of narrow heads take more instructions than their products"
 	network   = "a sorting network compares each key log² n times"
 	oneOfRows = "positions are sorted first, and few rows have most of them"
-	ofWindows = "each lane divides to find its place in a window, which is to be mended"
 	tiles     = "columns of tiles that are mostly padding, or without matrix units, which is to be mended"
 	apart     = "lanes read elements that are apart, which is to be mended"
 )
@@ -49,9 +48,6 @@ var busy = map[string][]string{
 		"messages, H200, bf16, scatter_scatter_add_rows",
 		"further gat, H200, bf16, scatter_scatter_add_rows",
 	},
-	ofWindows: {
-		"further vqvae, WebGPU, reduce_conv_general_parts",
-	},
 	tiles: {
 		"further vqvae, WebGPU, contract_conv_general_add",
 		"further cycle gan, WebGPU, contract_conv_general_tanh_mul_zero",
@@ -59,16 +55,11 @@ var busy = map[string][]string{
 		"residual of odd sides, H200, bf16, contract_conv_select",
 		"transducer, H200, bf16, contract_linear_parts",
 		"further style, H200, bf16, contract_conv_general_left",
-		"further vqvae, H200, bf16, contract_conv_general_sub_convert",
-		"further vqvae, H200, bf16, contract_conv_general_parts",
 		"further conv lstm, H200, bf16, contract_conv_general_left",
 		"further cycle gan, H200, bf16, contract_conv_general_parts",
 		"residual of odd sides, WebGPU, contract_conv_parts",
 		"coupling flow, WebGPU, contract_conv",
-		"further vqvae, WebGPU, contract_conv_general_parts",
-		"further vqvae, WebGPU, contract_conv_general_select_parts",
 		"further spatial transformer, WebGPU, contract_conv_general_mul_zero",
-		"further capsules, WebGPU, contract_conv_general_select_parts",
 	},
 	apart: {
 		"relative attention, H200, bf16, contract_dot_general_right",

@@ -30,18 +30,10 @@ func (a *kernel) maskBounds() (b bounds) {
 	row := scalar.NewVar("row", ir.I32, 0, int64(a.spec.Queries-1))
 	key := scalar.NewVar("key", ir.I32, 0, int64(a.spec.Keys-1))
 	b.all = true
-	for _, c := range conjuncts(a.read(a.spec.Mask, a.heads.inMask(a.maskDims(), row, key))) {
+	for _, c := range scalar.Conjuncts(a.read(a.spec.Mask, a.heads.inMask(a.maskDims(), row, key))) {
 		b.all = a.bound(&b, c, row, key) && b.all
 	}
 	return b
-}
-
-// conjuncts returns the conditions that are all true where a condition is.
-func conjuncts(c scalar.Expr) []scalar.Expr {
-	if c.Op == scalar.OpAnd && c.Type == ir.Bool {
-		return append(conjuncts(c.Args[0]), conjuncts(c.Args[1])...)
-	}
-	return []scalar.Expr{c}
 }
 
 // bound adds the bound of a condition of two positions, and reports whether it is one.
