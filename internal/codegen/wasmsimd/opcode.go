@@ -97,6 +97,7 @@ const (
 	opI16x8ExtendU    = vector | 0x89
 	opI32x4ExtendS    = vector | 0xa7 // i32x4.extend_low_i16x8_s
 	opI32x4ExtendU    = vector | 0xa9
+	opI32x4AllTrue    = vector | 0xa3
 	opI32x4Shl        = vector | 0xab
 	opI32x4ShrS       = vector | 0xac
 	opI32x4Add        = vector | 0xae

@@ -116,8 +116,10 @@ func (w vectorWriter) vectorOperation(e scalar.Expr) {
 	}
 	switch e.Op {
 	case scalar.OpSelect:
-		w.vectors(e.Args[1], e.Args[2], e.Args[0])
-		w.f.op(opV128Bitselect)
+		if !w.guarded(e) {
+			w.vectors(e.Args[1], e.Args[2], e.Args[0])
+			w.f.op(opV128Bitselect)
+		}
 		return
 	case scalar.OpRsqrt:
 		w.vector(scalar.Div(scalar.ConstF(e.Type, 1), scalar.Sqrt(last)))
@@ -150,6 +152,54 @@ func (w vectorWriter) vectorOperation(e scalar.Expr) {
 	}
 	w.vectors(e.Args...)
 	w.f.op(form)
+}
+
+// guarded writes a selection whose first value loads contiguous elements where its condition
+// holds in all lanes, as inside the padding of a convolution: then it is loaded by one
+// instruction, and not at all where the condition holds in no lane. It reports whether it has
+// written e.
+func (w vectorWriter) guarded(e scalar.Expr) bool {
+	cond, value, other := e.Args[0], e.Args[1], e.Args[2]
+	inside := scalar.Assume(value, cond)
+	if !w.varies(cond) || w.gathers(inside) || !w.gathers(value) {
+		return false
+	}
+	mask, out := w.f.local(typeV128), w.f.local(typeV128)
+	write := func(e scalar.Expr) {
+		w.vector(e)
+		w.f.set(out)
+	}
+	w.vector(cond)
+	w.f.tee(mask)
+	w.f.op(opI32x4AllTrue)
+	w.f.begin(opIf)
+	write(inside)
+	w.f.op(opElse)
+	w.f.get(mask)
+	w.f.op(opV128AnyTrue)
+	w.f.begin(opIf)
+	w.vectors(value, other)
+	w.f.get(mask)
+	w.f.op(opV128Bitselect)
+	w.f.set(out)
+	w.f.op(opElse)
+	write(other)
+	w.f.end()
+	w.f.end()
+	w.f.get(out)
+	return true
+}
+
+// gathers reports whether e loads elements one by one.
+func (w vectorWriter) gathers(e scalar.Expr) bool {
+	found := false
+	scalar.Walk(e, func(n scalar.Expr) {
+		if n.Op == scalar.OpLoad {
+			step, ok := w.affine(n.Args[0])
+			found = found || !ok || step > 1
+		}
+	})
+	return found
 }
 
 func (w vectorWriter) vectors(list ...scalar.Expr) {

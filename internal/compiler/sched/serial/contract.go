@@ -1,6 +1,8 @@
 package serial
 
 import (
+	"math"
+
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
@@ -34,6 +36,8 @@ type blockedContraction struct {
 	inner     []scalar.Expr // reduced coordinates collapsed into one loop
 	depth     int           // reduced points packed at once
 	blocks    int           // number of such blocks
+	columnsAt []scalar.Expr // the column's coordinates with divisions of their own
+	along     []scalar.Expr // those collapsed into one, as the pixels of a line
 	area      area          // of the result, per workgroup
 	a, b, c   int           // slots of a panel of rows, panels of columns, sums
 	errorSlot int           // slot of the sums' rounding errors
@@ -54,6 +58,7 @@ func (s *serial) contract(g *fusion.Group) {
 			p.bindOuter(v, x.Outer[i])
 		}
 	}
+	p.chooseColumns()
 	s.split(x.KAt, []scalar.Expr{x.A, x.B}, func(outer, inner []scalar.Expr) { p.outer, p.inner = outer, inner })
 	p.chooseBlocks()
 	p.write()
@@ -66,6 +71,25 @@ func (p *blockedContraction) bindOuter(v, space scalar.Expr) {
 		bound := map[string]scalar.Expr{v.Name: space}
 		p.rows[i].Offset, p.rows[i].Value = scalar.SubstituteVars(p.rows[i].Offset, bound), scalar.SubstituteVars(p.rows[i].Value, bound)
 	}
+}
+
+// chooseColumns makes the free space of that operand the columns along which results lie closer in
+// memory: columns are packed and stored by vectors.
+func (p *blockedContraction) chooseColumns() {
+	stride := func(space ir.Index) int64 {
+		if at := vars(space); len(at) > 0 {
+			if step, known := stepOf(p.rows[0].Offset, at[len(at)-1].Name); known {
+				return step
+			}
+		}
+		return math.MaxInt64
+	}
+	if len(p.rows) > 0 && stride(p.x.MAt) < stride(p.x.NAt) {
+		x := p.x
+		x.M, x.N, x.MAt, x.NAt, x.A, x.B = x.N, x.M, x.NAt, x.MAt, x.B, x.A
+		p.m, p.n = p.n, p.m
+	}
+	p.split(p.x.NAt, append(storedBy(p.rows), p.x.B), func(outer, flat []scalar.Expr) { p.columnsAt, p.along = outer, flat })
 }
 
 func (p *blockedContraction) write() {
@@ -246,24 +270,60 @@ func (p *blockedContraction) depthOf(block scalar.Expr) scalar.Expr {
 // contiguous.
 func (p *blockedContraction) packColumns(n, block scalar.Expr) {
 	pack := func(panel scalar.Expr, whole bool) {
-		first := p.e.Let("column", scalar.Add(n, scalar.Mul(panel, loop.Int(panelColumns))))
-		p.steps(block, func(k scalar.Expr) {
-			p.lanes(panelColumns, func(l scalar.Expr) {
-				at := scalar.Add(first, l)
-				if !whole {
-					at = scalar.Min(at, loop.Int(p.n-1))
-				}
-				p.bind(p.x.NAt, p.coordinates(p.e.Simplify(at), p.x.NAt))
-				to := scalar.Mul(scalar.Add(scalar.Mul(panel, loop.Int(p.depth)), k), loop.Int(panelColumns))
-				p.e.Put(p.b, scalar.Add(to, l), p.expr(p.x.B))
+		p.alongPanel(scalar.Add(n, scalar.Mul(panel, loop.Int(panelColumns))), whole, func(bind func(l scalar.Expr)) {
+			p.steps(block, func(k scalar.Expr) {
+				p.lanes(panelColumns, func(l scalar.Expr) {
+					bind(l)
+					to := scalar.Mul(scalar.Add(scalar.Mul(panel, loop.Int(p.depth)), k), loop.Int(panelColumns))
+					p.e.Put(p.b, scalar.Add(to, l), p.expr(p.x.B))
+				})
 			})
 		})
 	}
+	p.panelsFrom(n, func(panel scalar.Expr) { pack(panel, true) }, func(panel scalar.Expr) { pack(panel, false) })
+}
+
+// panelsFrom writes a loop over the whole panels from column n on, and what the last one needs if it
+// may have fewer columns.
+func (p *blockedContraction) panelsFrom(n scalar.Expr, each, last func(panel scalar.Expr)) {
 	whole := p.e.Let("whole", scalar.FloorDiv(scalar.Min(loop.Int(p.area.columns), scalar.Sub(loop.Int(p.n), n)), loop.Int(panelColumns)))
 	maxPanels := p.area.columns / panelColumns
-	p.count("panel", below(whole, maxPanels), func(panel scalar.Expr) { pack(panel, true) })
+	p.count("panel", below(whole, maxPanels), each)
 	if p.n%panelColumns != 0 {
-		p.e.When(scalar.Lt(whole, loop.Int(maxPanels)), func() { pack(whole, false) })
+		p.e.When(scalar.Lt(whole, loop.Int(maxPanels)), func() { last(whole) })
+	}
+}
+
+// alongPanel writes f for the panel of columns that begins at a column. f is given a function that
+// binds the coordinates of a lane: consecutive ones without divisions where the panel lies in one
+// line of the innermost axes.
+func (p *blockedContraction) alongPanel(column scalar.Expr, whole bool, f func(bind func(l scalar.Expr))) {
+	last, line := p.n-1, SizeOf(p.along)
+	if whole {
+		last -= panelColumns - 1
+	}
+	first := p.e.Bounded("column", column, last+1)
+	divided := func() {
+		f(func(l scalar.Expr) {
+			at := scalar.Add(first, l)
+			if !whole {
+				at = scalar.Min(at, loop.Int(p.n-1))
+			}
+			p.bind(p.x.NAt, p.coordinates(p.e.Simplify(at), p.x.NAt))
+		})
+	}
+	inLine := func() {
+		p.bind(p.columnsAt, p.e.LetAll("at", p.coordinates(scalar.FloorDiv(first, loop.Int(line)), p.columnsAt)))
+		start := p.e.Bounded("start", scalar.Mod(first, loop.Int(line)), line-panelColumns+1)
+		f(func(l scalar.Expr) { p.bind(p.along, p.coordinates(scalar.Add(start, l), p.along)) })
+	}
+	switch {
+	case line == p.n || line < panelColumns || !whole:
+		divided()
+	case line%panelColumns == 0:
+		inLine()
+	default:
+		p.e.Choose(scalar.Le(scalar.Mod(first, loop.Int(line)), loop.Int(line-panelColumns)), inLine, divided)
 	}
 }
 
@@ -371,8 +431,7 @@ func (p *blockedContraction) finish(m, n scalar.Expr) {
 	p.count("i", below(rows, panelRows), func(i scalar.Expr) {
 		row := p.coordinates(p.e.Let("row", scalar.Add(m, i)), p.x.MAt)
 		p.bind(p.x.MAt, row)
-		p.count("j", below(columns, p.area.columns).overLanes(), func(j scalar.Expr) {
-			p.bind(p.x.NAt, p.coordinates(p.e.Simplify(scalar.Add(n, j)), p.x.NAt))
+		store := func(j scalar.Expr) {
 			at := p.e.Simplify(p.sumAt(m, i, j))
 			sum := scalar.LoadAt(p.c, ir.F32, at)
 			if p.compensates() {
@@ -380,6 +439,26 @@ func (p *blockedContraction) finish(m, n scalar.Expr) {
 			}
 			p.bound[p.x.Sum.Name] = sum
 			p.storeAll(p.rows)
-		})
+		}
+		from := func(first, end scalar.Expr) {
+			r := iterations{from: first, to: end, step: 1, last: p.area.columns - 1, lanes: true}
+			p.count("j", r, func(j scalar.Expr) {
+				p.bind(p.x.NAt, p.coordinates(p.e.Bounded("column", scalar.Add(n, j), p.n), p.x.NAt))
+				store(j)
+			})
+		}
+		if SizeOf(p.along) == p.n {
+			from(loop.Int(0), columns)
+			return
+		}
+		p.panelsFrom(n, func(panel scalar.Expr) {
+			first := scalar.Mul(panel, loop.Int(panelColumns))
+			p.alongPanel(scalar.Add(n, first), true, func(bind func(l scalar.Expr)) {
+				p.lanes(panelColumns, func(l scalar.Expr) {
+					bind(l)
+					store(p.e.Simplify(scalar.Add(first, l)))
+				})
+			})
+		}, func(panel scalar.Expr) { from(scalar.Mul(panel, loop.Int(panelColumns)), columns) })
 	})
 }

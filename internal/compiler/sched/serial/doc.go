@@ -3,5 +3,5 @@
 //
 // Input: a group. Output: a kernel of loop nests whose workgroups share the outermost loop, if
 // any. serial.go has the nests and how they are divided; reduce.go, contract.go and scatter.go
-// what these kinds need. Read serial.go first.
+// what these kinds need, guard.go what loads of padded tensors do. Read serial.go first.
 package serial

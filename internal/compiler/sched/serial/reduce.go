@@ -18,13 +18,16 @@ const (
 	// maxWideWeight is the maximum number of operations of an element that is reduced in
 	// wideLanes accumulators.
 	maxWideWeight = 16
+	// maxColumnWeight is the maximum number of operations of an element that is reduced for
+	// several vectors of rows at once. Those of a padded tensor's guard are among them.
+	maxColumnWeight = 64
 )
 
 // reduce writes the rows of a reduction, one by one, or vectorised across adjacent rows. Sums
 // of f32 are blocked by the given number of terms.
 func (s *serial) reduce(g *fusion.Group, block int) {
 	code, points := g.Code(), fusion.Product(g.Inner)
-	columns := len(code.Outer) > 0 && SizeOf(code.Outer[len(code.Outer)-1:]) >= vectorLanes && g.Rows().AreContiguous()
+	columns := len(code.Outer) > 0 && SizeOf(code.Outer[len(code.Outer)-1:]) >= vectorLanes && (g.Rows().AreContiguous() || s.loadsAdjacent(code))
 	if columns && points > 0 && s.columns(code, block) {
 		return
 	}
@@ -51,6 +54,26 @@ func (s *serial) reduce(g *fusion.Group, block int) {
 		}
 	}
 	write(0)
+}
+
+// loadsAdjacent reports whether adjacent rows read adjacent elements, or the same, inside the guards of
+// their loads: those of a convolution of planes do.
+func (s *serial) loadsAdjacent(code *fusion.Code) bool {
+	last := code.Outer[len(code.Outer)-1]
+	adjacent, apart := false, false
+	for _, r := range code.Stages[0].Reductions {
+		for _, e := range r.Elements {
+			e = s.e.Simplify(e)
+			scalar.Walk(scalar.Assume(e, guardsOf(e)...), func(n scalar.Expr) {
+				if !isLoad(n) {
+					return
+				}
+				step, known := stepOf(n.Args[0], last.Name)
+				adjacent, apart = adjacent || known && step == 1, apart || !known || step > 1
+			})
+		}
+	}
+	return adjacent && !apart
 }
 
 // stage writes the reductions of a stage over the inner points, vectorised along them if lanes
@@ -130,22 +153,40 @@ func (f *fold) accumulators() []ir.Accumulator {
 // width returns the number of accumulator lanes along n points: 0 for too few points, or for
 // types without vectors.
 func (f *fold) width(n int) int {
-	weight := 0
-	for _, a := range f.accumulators() {
-		if loop.DeviceSize(a.DType) != 4 {
-			return 0
-		}
-	}
-	for _, e := range f.elements {
-		weight += scalar.Count(e)
-	}
 	switch {
-	case n >= 2*wideLanes && weight <= maxWideWeight:
+	case n < 2*vectorLanes || !f.hasVectors():
+		return 0
+	case n >= 2*wideLanes && f.weight() <= maxWideWeight:
 		return wideLanes
-	case n >= 2*vectorLanes:
-		return vectorLanes
 	}
-	return 0
+	return vectorLanes
+}
+
+// columnLanes returns the number of adjacent rows of n that are reduced at once: 0 for types without
+// vectors, and for elements of so many operations that each row reads its elements slower than it
+// computes them.
+func (f *fold) columnLanes(n int) int {
+	lanes := wideLanes
+	for lanes > n {
+		lanes /= 2
+	}
+	if f.weight() > maxColumnWeight || !f.hasVectors() {
+		return 0
+	}
+	return lanes
+}
+
+func (f *fold) hasVectors() bool {
+	return !slices.ContainsFunc(f.accumulators(), func(a ir.Accumulator) bool { return loop.DeviceSize(a.DType) != 4 })
+}
+
+// weight is the number of operations of the elements of a point.
+func (f *fold) weight() int {
+	n := 0
+	for _, e := range f.elements {
+		n += scalar.Count(e)
+	}
+	return n
 }
 
 // begin declares the accumulators.
@@ -259,40 +300,45 @@ func (f *fold) joinLanes(width int) {
 	}
 }
 
-// lanes writes a loop over a constant number of lanes.
-func (s *serial) lanes(width int, f func(l scalar.Expr)) {
-	s.count("l", upTo(width).overLanes(), f)
-}
-
 // columns writes a reduction of one stage for several vectors of adjacent rows at once, to
 // use whole cache lines. It reports whether it could.
 func (s *serial) columns(code *fusion.Code, block int) bool {
-	if len(code.Stages) != 1 || len(code.Stages[0].Lets) > 0 || len(code.Points) > 0 {
+	first, later := code.Stages[0], code.Stages[1:]
+	if len(first.Lets) > 0 || len(code.Points) > 0 || slices.ContainsFunc(later, func(x fusion.Stage) bool { return len(x.Reductions) > 0 }) {
 		return false
 	}
 	last := code.Outer[len(code.Outer)-1]
 	n := SizeOf([]scalar.Expr{last})
-	f := newFold(s, code.Stages[0].Reductions, block, SizeOf(code.Inner))
-	if f.width(n) != wideLanes {
+	f := newFold(s, first.Reductions, block, SizeOf(code.Inner))
+	finish := func() {
+		f.results()
+		for _, x := range later {
+			for _, b := range x.Lets {
+				s.define(b)
+			}
+		}
+		s.storeAll(code.Rows)
+	}
+	width := f.columnLanes(n)
+	if width == 0 {
 		return false
 	}
-	whole := n / wideLanes * wideLanes
+	whole := n / width * width
 	s.loops(code.Outer[:len(code.Outer)-1], func() {
-		s.count("c", iterations{from: loop.Int(0), to: loop.Int(whole), step: wideLanes, last: whole - wideLanes}, func(c scalar.Expr) {
+		s.count("c", iterations{from: loop.Int(0), to: loop.Int(whole), step: width, last: whole - width}, func(c scalar.Expr) {
 			f.single = false
-			f.beginLanes(wideLanes)
+			f.beginLanes(width)
 			f.loopCoords(code.Inner, 1, func() {
-				s.lanes(wideLanes, func(l scalar.Expr) {
+				s.lanes(width, func(l scalar.Expr) {
 					s.bind([]scalar.Expr{last}, []scalar.Expr{s.e.Simplify(scalar.Add(c, l))})
 					f.putAll(l, f.combine(f.at(l), s.exprs(f.elements)))
 				})
 			})
 			f.end()
-			s.lanes(wideLanes, func(l scalar.Expr) {
+			s.lanes(width, func(l scalar.Expr) {
 				s.bind([]scalar.Expr{last}, []scalar.Expr{s.e.Simplify(scalar.Add(c, l))})
 				f.running = f.at(l)
-				f.results()
-				s.storeAll(code.Rows)
+				finish()
 			})
 		})
 		if whole == n {
@@ -304,8 +350,7 @@ func (s *serial) columns(code *fusion.Code, block int) bool {
 			f.begin()
 			f.loopCoords(code.Inner, 1, f.step)
 			f.end()
-			f.results()
-			s.storeAll(code.Rows)
+			finish()
 		})
 	})
 	return true
