@@ -57,8 +57,10 @@ func recurrent(c *call, gates int, step stepOf) []ir.Value {
 	var ys []ir.Value
 	last := make([][]ir.Value, states)
 	for i, backward := range directions {
-		e := &cell{call: c, hidden: hidden, clip: clip, reset: c.bool("linear_before_reset"), coupled: c.bool("input_forget"),
-			batchFirst: batchFirst, gates: gates, step: step, activations: activations(c, i)}
+		e := &cell{
+			call: c, hidden: hidden, clip: clip, reset: c.bool("linear_before_reset"), coupled: c.bool("input_forget"),
+			batchFirst: batchFirst, gates: gates, step: step, activations: activations(c, i),
+		}
 		if c.err != nil {
 			return nil
 		}
