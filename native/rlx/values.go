@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"math/cmplx"
 	"math/rand/v2"
 	"os"
 	"slices"
@@ -216,7 +217,7 @@ func (l *list) element(i int, v any) error {
 			}
 			break
 		}
-		if x, err := v.Float64(); err == nil && l.to.I == nil {
+		if x, err := v.Float64(); err == nil && l.to.I == nil && isFinite(d, x) {
 			set(l.to, i, x)
 			return nil
 		}
@@ -224,6 +225,17 @@ func (l *list) element(i int, v any) error {
 		return fmt.Errorf("input %q has %v: it must have numbers alone", l.slot.Name, v)
 	}
 	return fmt.Errorf("input %q has %v: it must have numbers of %s", l.slot.Name, v, d)
+}
+
+// isFinite reports whether a number, as JSON has it, is one in a type of floats or complex numbers.
+func isFinite(d ir.DType, x float64) bool {
+	a := ir.NewArray(d, 1)
+	set(a, 0, x)
+	a.Round()
+	if a.C != nil {
+		return !cmplx.IsInf(a.C[0])
+	}
+	return !math.IsInf(a.F[0], 0) && !math.IsNaN(a.F[0])
 }
 
 // set sets element i of an array.

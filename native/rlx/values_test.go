@@ -37,6 +37,7 @@ func TestInputsOfTheCommandLine(t *testing.T) {
 		"n=1.5":                   "has 1.5: it must have numbers of i64",
 		"u=[1,256]":               "has 256: it must have numbers of u8",
 		"u=[1,-1]":                "has -1: it must have numbers of u8",
+		"x=[1,2,3,4,5,4e38]":      "has 4e38: it must have numbers of f32",
 		"b=2":                     "has 2: it must have numbers of bool",
 	} {
 		if code, _, err := call(t, inputsGraph, "run", "-device", "cpu", "-in", in, "-"); code != exitError || !strings.Contains(err, want) {

@@ -26,6 +26,13 @@ var models = map[string]func(b *ir.Builder) ir.Value{
 		x := ops.Square(b, nn.Linear(b, sequence(b), 4))
 		return ops.Mean(b, ops.Reshape(b, x, ir.Sym("b").Mul(ir.Sym("s")), ir.N(4)))
 	},
+	"regrouped": func(b *ir.Builder) ir.Value { // sizes that do not divide one another, beside axes with padding
+		x := ops.Reshape(b, nn.Linear(b, sequence(b), 12), ir.Sym("b"), ir.Sym("s"), ir.N(3), ir.N(4))
+		x = ops.Transpose(b, ops.Reshape(b, ops.Sin(b, x), ir.Sym("b"), ir.Sym("s"), ir.N(2), ir.N(6)), 0, 2, 3, 1)
+		x = ops.Softmax(b, ops.Reshape(b, x, ir.Sym("b"), ir.N(4), ir.N(3), ir.Sym("s")), 3)
+		x = ops.Reshape(b, ops.Transpose(b, x, 0, 3, 1, 2), ir.Sym("b"), ir.Sym("s").Mul(ir.N(3)), ir.N(4))
+		return ops.Mean(b, ops.Square(b, x))
+	},
 	"dropout": func(b *ir.Builder) ir.Value {
 		nn.Train(b)
 		return ops.Mean(b, nn.Dropout(b, nn.Linear(b, sequence(b), 4), 0.3))

@@ -54,6 +54,11 @@ func take(p *ir.Padding, parts []part, want ir.Dim) (taken, rest []part, err err
 			continue
 		}
 		inner, err := next.size.Div(left)
+		if err != nil && len(parts) > 1 && !p.Open(next.size) && !p.Open(parts[1].size) { // parts without padding are one
+			both := part{next.size.Mul(parts[1].size), next.equal && parts[1].equal}
+			parts = slices.Concat([]part{both}, parts[2:])
+			continue
+		}
 		if _, constant := inner.Const(); err != nil || p.Open(next.size) && !constant && !next.equal {
 			return nil, nil, refuse("an axis of size %s is divided within its padding, for one of size %s", next.size, want)
 		}

@@ -77,7 +77,7 @@ func node(op string, inputs, outputs []string, attrs ...field) field {
 	return field{1, append(n, renumbered(attrs, 5)...)}
 }
 
-// attribute is an AttributeProto: an int, a float, a text, ints, a tensor or a graph.
+// attribute is an AttributeProto: an int, a float, a text, several of them, a tensor or a graph.
 func attribute(name string, value any) field {
 	a := []field{{1, name}}
 	switch v := value.(type) {
@@ -92,6 +92,16 @@ func attribute(name string, value any) field {
 			a = append(a, field{8, x})
 		}
 		a = append(a, field{20, 7})
+	case []float32:
+		for _, x := range v {
+			a = append(a, field{7, x})
+		}
+		a = append(a, field{20, 6})
+	case []string:
+		for _, x := range v {
+			a = append(a, field{9, x})
+		}
+		a = append(a, field{20, 8})
 	case field:
 		a = append(a, field{5, v.value}, field{20, 4})
 	case []field:

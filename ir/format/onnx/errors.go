@@ -37,7 +37,7 @@ func (e *Error) Unwrap() error { return e.Reason }
 type NeedError struct {
 	Value string   // the value that the node needs
 	Type  ir.Type  // its type
-	From  []string // the inputs of the graph that it depends on
+	From  []string // the inputs of the graph that it depends on; with none, it depends on sizes or the steps of a loop
 	// Reason is why a branch cannot be imported that the value decides about; nil for other values.
 	Reason error
 }
@@ -45,6 +45,10 @@ type NeedError struct {
 // Error returns the reason.
 func (e *NeedError) Error() string {
 	text := format.Sprintf("the elements of %q, %s, must be known at import; it depends on the inputs %q", e.Value, e.Type, e.From)
+	if len(e.From) == 0 {
+		text = format.Sprintf("the elements of %q, %s, must be known at import; it depends on sizes, which Options.Sizes sets, or on the steps of a loop",
+			e.Value, e.Type)
+	}
 	if e.Reason != nil {
 		text += format.Sprintf("; of the branches, both of which would be in the graph, one cannot be: %v", e.Reason)
 	}

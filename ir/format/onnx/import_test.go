@@ -220,7 +220,8 @@ func TestFunctionsAreInlined(t *testing.T) {
 // What cannot be imported is named: the node, its op, its operator set, the inputs to fix.
 func TestRefusals(t *testing.T) {
 	graph := func(n field) []field {
-		return graphOf([]field{n}, nil, []field{info("x", onnx.Float, 4), info("n", onnx.Int64, 1)}, []field{info("y", onnx.Float)})
+		return graphOf([]field{node("Shape", names("open"), names("shape")), n}, nil,
+			[]field{info("x", onnx.Float, 4), info("n", onnx.Int64, 1), info("open", onnx.Float, "size")}, []field{info("y", onnx.Float)})
 	}
 	for _, c := range []struct {
 		node field
@@ -228,6 +229,7 @@ func TestRefusals(t *testing.T) {
 	}{
 		{node("Nope", names("x"), names("y")), `node "y": Nope (opset 17): unsupported: the op is not known`},
 		{node("Reshape", names("x", "n"), names("y")), `node "y": Reshape (opset 17): the elements of "n", i64[1], must be known at import; it depends on the inputs ["n"]`},
+		{node("Tile", names("x", "shape"), names("y")), `node "y": Tile (opset 17): the elements of "shape", i64[1], must be known at import; it depends on sizes, which Options.Sizes sets`},
 		{node("Relu", names("z"), names("y")), `operand "z" is computed by no node before`},
 		{node("Cast", names("x"), names("y"), attribute("to", 99)), "element type 99"},
 		{node("Flatten", names("x"), names("y"), attribute("axis", 7)), "the axis is 7: it must be in [0, 1]"},

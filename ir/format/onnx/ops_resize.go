@@ -145,7 +145,7 @@ func resizeAxis(c *call, x ir.Value, axis int, l line) ir.Value {
 	case "nearest":
 		index := make([]int64, l.out)
 		for i := range index {
-			index[i] = int64(min(max(nearest(c, at[i]), 0), l.in-1))
+			index[i] = int64(min(max(nearest(c, at[i], l.scale), 0), l.in-1))
 		}
 		y = ops.Take(c.b, x, ops.Literal(c.b, ir.Ints(ir.I32, index)), axis, ops.OutsideClip)
 	case "linear", "cubic", "bilinear", "trilinear":
@@ -186,8 +186,8 @@ func extrapolated(c *call, y ir.Value, axis int, l line, at []float64) ir.Value 
 	return ops.Select(c.b, hidden, ops.Const(c.b, y.DType(), c.float("extrapolation_value", 0)), y)
 }
 
-// coordinate returns where element i of the result is in the operand. The length of the result is a fraction, scale times
-// that of the operand, as in the tests of ONNX; PyTorch and onnxruntime align the corners of the elements that there are.
+// coordinate returns where element i of the result is in the operand. Corners are aligned over a fraction, scale times
+// the length of the operand, as in the tests of ONNX; PyTorch and onnxruntime align those of the elements that there are.
 func coordinate(c *call, l line, i int) float64 {
 	x, in := float64(i), float64(l.in)
 	length := l.scale * in
@@ -198,8 +198,8 @@ func coordinate(c *call, l line, i int) float64 {
 	switch mode {
 	case "half_pixel":
 	case "pytorch_half_pixel":
-		if length <= 1 {
-			return -0.5
+		if l.out <= 1 {
+			return 0
 		}
 	case "align_corners":
 		if c.im.m.Producer == "pytorch" {
@@ -212,10 +212,10 @@ func coordinate(c *call, l line, i int) float64 {
 	case "asymmetric":
 		return x / l.scale
 	case "tf_crop_and_resize":
-		if length <= 1 {
+		if l.out <= 1 {
 			return 0.5 * (l.start + l.end) * (in - 1)
 		}
-		return l.start*(in-1) + x*(l.end-l.start)*(in-1)/(length-1)
+		return l.start*(in-1) + x*(l.end-l.start)*(in-1)/float64(l.out-1)
 	case "half_pixel_symmetric":
 		return in/2*(1-float64(l.out)/length) + (x+0.5)/l.scale - 0.5
 	default:
@@ -224,10 +224,15 @@ func coordinate(c *call, l line, i int) float64 {
 	return (x+0.5)/l.scale - 0.5
 }
 
-func nearest(c *call, at float64) int {
+// nearest returns the element nearest to a place. Operator set 10 has no mode: it takes the one before where the axis
+// grows, and the one after where it shrinks.
+func nearest(c *call, at, scale float64) int {
 	mode := c.text("nearest_mode", "round_prefer_floor")
 	if c.n.op == "Upsample" || c.opset < 11 {
 		mode = "floor"
+		if scale < 1 {
+			mode = "ceil"
+		}
 	}
 	switch mode {
 	case "floor":

@@ -19,8 +19,10 @@ type cell struct {
 	*call
 	hidden           int
 	activations      []unaryOp
-	reset            bool // linear_before_reset
-	batchFirst       bool // layout
+	clip             float64 // bounds the sums of gates; 0 does not
+	reset            bool    // linear_before_reset
+	coupled          bool    // input_forget
+	batchFirst       bool    // layout
 	gates            int
 	step             stepOf
 	hasBias, hasPeep bool
@@ -38,25 +40,27 @@ func recurrent(c *call, gates int, step stepOf) []ir.Value {
 	if c.n.op == "LSTM" {
 		states = 2
 	}
-	if x.Rank() != 3 || w.Rank() != 3 || r.Rank() != 3 || hidden < 1 || c.hasAttr("clip") || c.bool("input_forget") {
-		c.failf("the operands are %s, %s and %s and hidden_size %d: they must have three axes, be 1 or more, and clip and input_forget be left out", x.Shape(), w.Shape(), r.Shape(), hidden)
+	clip := c.float("clip", 0)
+	if x.Rank() != 3 || w.Rank() != 3 || r.Rank() != 3 || hidden < 1 || c.hasAttr("clip") && !(clip > 0) {
+		c.failf("the operands are %s, %s and %s, hidden_size %d and clip %g: they must have three axes, be 1 or more, and be greater than 0 or left out", x.Shape(), w.Shape(), r.Shape(), hidden, clip)
 		return nil
 	}
 	batchFirst := c.bool("layout")
 	if batchFirst {
 		x = ops.SwapAxes(c.b, x, 0, 1)
 	}
-	directions := []bool{false}
-	switch c.text("direction", "forward") {
-	case "reverse":
-		directions[0] = true
-	case "bidirectional":
-		directions = []bool{false, true}
+	directions, ok := map[string][]bool{"forward": {false}, "reverse": {true}, "bidirectional": {false, true}}[c.text("direction", "forward")]
+	if !ok {
+		c.fail(ir.Attrf("direction is %q: it must be forward, reverse or bidirectional", c.text("direction", "")))
+		return nil
 	}
 	var ys []ir.Value
 	last := make([][]ir.Value, states)
 	for i, backward := range directions {
-		e := &cell{call: c, hidden: hidden, reset: c.bool("linear_before_reset"), batchFirst: batchFirst, gates: gates, step: step, activations: activations(c, i)}
+		e := &cell{
+			call: c, hidden: hidden, clip: clip, reset: c.bool("linear_before_reset"), coupled: c.bool("input_forget"),
+			batchFirst: batchFirst, gates: gates, step: step, activations: activations(c, i),
+		}
 		if c.err != nil {
 			return nil
 		}
@@ -171,17 +175,25 @@ func (e *cell) plus(x, bias ir.Value) ir.Value {
 	return ops.Add(e.b, x, bias)
 }
 
+// activate applies activation k to what a gate adds up. The state of an LSTM is not bounded, as in onnxruntime.
+func (e *cell) activate(k int, x ir.Value) ir.Value {
+	if e.clip > 0 {
+		x = ops.Clamp(e.b, x, ops.Const(e.b, x.DType(), -e.clip), ops.Const(e.b, x.DType(), e.clip))
+	}
+	return e.activations[k](e.b, x)
+}
+
 func rnnStep(e *cell, gates ir.Value, state []ir.Value, r, bias, _ ir.Value) []ir.Value {
 	sum := ops.Add(e.b, gates, e.plus(ops.MatMul(e.b, state[0], r), bias))
-	return []ir.Value{e.activations[0](e.b, sum)}
+	return []ir.Value{e.activate(0, sum)}
 }
 
 // gruStep has the gates z, r, h.
 func gruStep(e *cell, gates ir.Value, state []ir.Value, r, bias, _ ir.Value) []ir.Value {
 	b, h := e.b, state[0]
 	hidden := e.plus(ops.MatMul(b, h, r), bias)
-	z := e.activations[0](b, ops.Add(b, e.gate(gates, 0), e.gate(hidden, 0)))
-	reset := e.activations[0](b, ops.Add(b, e.gate(gates, 1), e.gate(hidden, 1)))
+	z := e.activate(0, ops.Add(b, e.gate(gates, 0), e.gate(hidden, 0)))
+	reset := e.activate(0, ops.Add(b, e.gate(gates, 1), e.gate(hidden, 1)))
 	var inner ir.Value
 	if e.reset {
 		inner = ops.Mul(b, reset, e.gate(hidden, 2))
@@ -191,7 +203,7 @@ func gruStep(e *cell, gates ir.Value, state []ir.Value, r, bias, _ ir.Value) []i
 			inner = ops.Add(b, inner, e.gate(bias, 2))
 		}
 	}
-	n := e.activations[1](b, ops.Add(b, e.gate(gates, 2), inner))
+	n := e.activate(1, ops.Add(b, e.gate(gates, 2), inner))
 	one := ops.ConstLike(b, z, 1)
 	return []ir.Value{ops.Add(b, ops.Mul(b, ops.Sub(b, one, z), n), ops.Mul(b, z, h))}
 }
@@ -206,24 +218,29 @@ func lstmStep(e *cell, gates ir.Value, state []ir.Value, r, bias, peep ir.Value)
 		}
 		return ops.Add(b, x, ops.Mul(b, e.gate(peep, k), s))
 	}
-	i := e.activations[0](b, look(e.gate(sum, 0), 0, s))
-	f := e.activations[0](b, look(e.gate(sum, 2), 2, s))
-	next := ops.Add(b, ops.Mul(b, f, s), ops.Mul(b, i, e.activations[1](b, e.gate(sum, 3))))
-	o := e.activations[0](b, look(e.gate(sum, 1), 1, next))
+	i := e.activate(0, look(e.gate(sum, 0), 0, s))
+	f := ops.Sub(b, ops.ConstLike(b, i, 1), i)
+	if !e.coupled {
+		f = e.activate(0, look(e.gate(sum, 2), 2, s))
+	}
+	next := ops.Add(b, ops.Mul(b, f, s), ops.Mul(b, i, e.activate(1, e.gate(sum, 3))))
+	o := e.activate(0, look(e.gate(sum, 1), 1, next))
 	return []ir.Value{ops.Mul(b, o, e.activations[2](b, next)), next}
 }
 
-// activations returns the functions of a direction: the model's, or the defaults of the layer.
+// activations returns the functions of a direction: the model's, or the defaults of the layer. The functions of both
+// directions take their parameters from the same lists, one after the other.
 func activations(c *call, direction int) []unaryOp {
 	names := map[string][]string{"RNN": {"Tanh"}, "GRU": {"Sigmoid", "Tanh"}, "LSTM": {"Sigmoid", "Tanh", "Tanh"}}[c.n.op]
+	n := len(names)
 	var alphas, betas []float64
-	if a := c.attr("activations"); a != nil && len(a.strings) >= len(names)*(direction+1) {
-		n := len(names)
-		names = a.strings[n*direction:][:n]
-		alphas, betas = floatsAttr(c, "activation_alpha"), floatsAttr(c, "activation_beta")
-		if len(alphas)+len(betas) > 0 && direction > 0 {
-			c.failf("activation_alpha or activation_beta is given: they must be left out with two directions")
+	if a := c.attr("activations"); a != nil {
+		if len(a.strings) < n*(direction+1) {
+			c.fail(ir.Attrf("activations are %q: there must be %d for each direction", a.strings, n))
+			return nil
 		}
+		names = a.strings[:n*(direction+1)]
+		alphas, betas = floatsAttr(c, "activation_alpha"), floatsAttr(c, "activation_beta")
 	}
 	var out []unaryOp
 	for _, name := range names {
@@ -231,7 +248,7 @@ func activations(c *call, direction int) []unaryOp {
 		c.fail(err)
 		out = append(out, f)
 	}
-	return out
+	return out[len(out)-n:]
 }
 
 // activation returns a function, which takes its parameters from the lists.
