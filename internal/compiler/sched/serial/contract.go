@@ -2,6 +2,7 @@ package serial
 
 import (
 	"math"
+	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
@@ -47,16 +48,17 @@ type blockedContraction struct {
 func (s *serial) contract(g *fusion.Group) {
 	code := g.Code()
 	x := code.Stages[0].Contraction
+	for i, v := range code.Outer {
+		if v.Op == scalar.OpVar {
+			bindOuter(code.Rows, v, x.Outer[i])
+		}
+	}
 	p := &blockedContraction{serial: s, x: x, rows: code.Rows, m: fusion.Product(x.M), n: fusion.Product(x.N)}
 	k := fusion.Product(x.K)
 	if x.Sum.Type != ir.F32 || min(p.m, p.n) <= emit.ThinSide || k*fusion.Product(x.Batch) == 0 {
-		s.reduce(g.Reduction(), productBlock)
+		code = thin(x, code.Rows)
+		s.reduce(code, s.loadsAdjacent(code), k, productBlock)
 		return
-	}
-	for i, v := range code.Outer {
-		if v.Op == scalar.OpVar {
-			p.bindOuter(v, x.Outer[i])
-		}
 	}
 	p.chooseColumns()
 	s.split(x.KAt, []scalar.Expr{x.A, x.B}, func(outer, inner []scalar.Expr) { p.outer, p.inner = outer, inner })
@@ -64,13 +66,46 @@ func (s *serial) contract(g *fusion.Group) {
 	p.write()
 }
 
-// bindOuter substitutes the M, N or batch coordinate for a coordinate of the result in the
-// stores.
-func (p *blockedContraction) bindOuter(v, space scalar.Expr) {
-	for i := range p.rows {
+// bindOuter substitutes the M, N or batch coordinate for a coordinate of the result in stores.
+func bindOuter(rows []fusion.ElementStore, v, space scalar.Expr) {
+	for i := range rows {
 		bound := map[string]scalar.Expr{v.Name: space}
-		p.rows[i].Offset, p.rows[i].Value = scalar.SubstituteVars(p.rows[i].Offset, bound), scalar.SubstituteVars(p.rows[i].Value, bound)
+		rows[i].Offset, rows[i].Value = scalar.SubstituteVars(rows[i].Offset, bound), scalar.SubstituteVars(rows[i].Value, bound)
 	}
+}
+
+// thin returns a contraction as a reduction in the coordinates of its spaces, as those of the result may
+// need divisions to find a group or a phase. They are in the order in which results lie in memory, the
+// innermost long enough for vectors.
+func thin(x *fusion.ContractionCode, rows []fusion.ElementStore) *fusion.Code {
+	outer := vars(slices.Concat(x.BatchAt, x.MAt, x.NAt))
+	for i := range outer {
+		for j := i; j > 0 && strideOf(rows, outer[j-1]) < strideOf(rows, outer[j]); j-- {
+			outer[j-1], outer[j] = outer[j], outer[j-1]
+		}
+	}
+	for i := len(outer) - 1; i >= 0; i-- {
+		if v := outer[i]; SizeOf(outer[i:i+1]) >= vectorLanes {
+			outer = append(slices.Delete(outer, i, i+1), v)
+			break
+		}
+	}
+	return &fusion.Code{Outer: outer, Inner: vars(x.KAt), Rows: rows, Stages: []fusion.Stage{{Reductions: []fusion.Reduction{{
+		Accumulators: []ir.Accumulator{{DType: x.Sum.Type, Init: scalar.Const(x.Sum.Type, 0)}},
+		Elements:     []scalar.Expr{scalar.Mul(x.A, x.B)},
+		Combine:      func(a, b []scalar.Expr) []scalar.Expr { return []scalar.Expr{scalar.Add(a[0], b[0])} },
+		Running:      []scalar.Expr{x.Sum},
+	}}}}}
+}
+
+// strideOf returns how far results that differ by one along a coordinate lie apart in memory: a large number if that is not constant.
+func strideOf(rows []fusion.ElementStore, v scalar.Expr) int64 {
+	if len(rows) > 0 {
+		if step, known := stepOf(rows[0].Offset, v.Name); known {
+			return step
+		}
+	}
+	return math.MaxInt64
 }
 
 // chooseColumns makes the free space of that operand the columns along which results lie closer in
@@ -78,13 +113,11 @@ func (p *blockedContraction) bindOuter(v, space scalar.Expr) {
 func (p *blockedContraction) chooseColumns() {
 	stride := func(space ir.Index) int64 {
 		if at := vars(space); len(at) > 0 {
-			if step, known := stepOf(p.rows[0].Offset, at[len(at)-1].Name); known {
-				return step
-			}
+			return strideOf(p.rows, at[len(at)-1])
 		}
 		return math.MaxInt64
 	}
-	if len(p.rows) > 0 && stride(p.x.MAt) < stride(p.x.NAt) {
+	if stride(p.x.MAt) < stride(p.x.NAt) {
 		x := p.x
 		x.M, x.N, x.MAt, x.NAt, x.A, x.B = x.N, x.M, x.NAt, x.MAt, x.B, x.A
 		p.m, p.n = p.n, p.m

@@ -23,11 +23,10 @@ const (
 	maxColumnWeight = 64
 )
 
-// reduce writes the rows of a reduction, one by one, or vectorised across adjacent rows. Sums
-// of f32 are blocked by the given number of terms.
-func (s *serial) reduce(g *fusion.Group, block int) {
-	code, points := g.Code(), fusion.Product(g.Inner)
-	columns := len(code.Outer) > 0 && SizeOf(code.Outer[len(code.Outer)-1:]) >= vectorLanes && (g.Rows().AreContiguous() || s.loadsAdjacent(code))
+// reduce writes the rows of a reduction over some points, one by one, or vectorised across adjacent rows if
+// these read adjacent elements. Sums of f32 are blocked by the given number of terms.
+func (s *serial) reduce(code *fusion.Code, adjacent bool, points, block int) {
+	columns := adjacent && len(code.Outer) > 0 && SizeOf(code.Outer[len(code.Outer)-1:]) >= vectorLanes
 	if columns && points > 0 && s.columns(code, block) {
 		return
 	}
@@ -56,9 +55,12 @@ func (s *serial) reduce(g *fusion.Group, block int) {
 	write(0)
 }
 
-// loadsAdjacent reports whether adjacent rows read adjacent elements, or the same, inside the guards of
-// their loads: those of a convolution of planes do.
+// loadsAdjacent reports whether adjacent rows read elements that are adjacent, or a small stride apart, or the
+// same, inside the guards of their loads: those of a convolution of planes do.
 func (s *serial) loadsAdjacent(code *fusion.Code) bool {
+	if len(code.Outer) == 0 {
+		return false
+	}
 	last := code.Outer[len(code.Outer)-1]
 	adjacent, apart := false, false
 	for _, r := range code.Stages[0].Reductions {
@@ -69,7 +71,8 @@ func (s *serial) loadsAdjacent(code *fusion.Code) bool {
 					return
 				}
 				step, known := stepOf(n.Args[0], last.Name)
-				adjacent, apart = adjacent || known && step == 1, apart || !known || step > 1
+				near := known && step >= 0 && step <= vectorLanes
+				adjacent, apart = adjacent || near && step > 0, apart || !near
 			})
 		}
 	}

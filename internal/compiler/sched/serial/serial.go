@@ -64,7 +64,8 @@ func (s *serial) group(g *fusion.Group) {
 	}
 	switch g.Kind {
 	case fusion.ReduceKind:
-		s.reduce(g, fusion.SumBlockLen)
+		code := g.Code()
+		s.reduce(code, g.Rows().AreContiguous() || s.loadsAdjacent(code), fusion.Product(g.Inner), fusion.SumBlockLen)
 	case fusion.ContractKind:
 		s.contract(g)
 	case fusion.PrefixKind:
