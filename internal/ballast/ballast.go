@@ -8,7 +8,7 @@
 // starts only when the program has allocated as much again as the array's size.
 package ballast
 
-const size = 128 << 20
+const size = 320 << 20
 
 //lint:ignore U1000 it keeps the array alive
 var held []byte

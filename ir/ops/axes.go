@@ -178,6 +178,31 @@ func copyElement(dst *ir.Array, i int, src *ir.Array, j int) {
 	}
 }
 
+// copyRows sets the elements of dst to elements of src, of the same type, at the offsets that place returns for their
+// positions. Offsets of a row's elements, which differ in the last axis, are evenly spaced.
+func copyRows(dst, src *ir.Array, place func(at []int) int) {
+	last := len(dst.Dims) - 1
+	if last < 0 {
+		copyElement(dst, 0, src, place(nil))
+		return
+	}
+	length, at := dst.Dims[last], make([]int, last+1)
+	if length == 0 {
+		return
+	}
+	positions(dst.Dims[:last], func(row int, pos []int) {
+		at[copy(at, pos)] = 0
+		first, step := place(at), 0
+		if length > 1 {
+			at[last] = 1
+			step = place(at) - first
+		}
+		for i := range length {
+			copyElement(dst, row*length+i, src, first+i*step)
+		}
+	})
+}
+
 // maxBodyTable bounds the elements of a literal that a body adds to a graph for operands
 // of any size: it is compiler memory. Literals sized by attributes are bounded by
 // [maxTable].

@@ -277,9 +277,7 @@ func defineMove(m move) {
 		},
 		Eval: evalResult(func(n *ir.Node, in []*ir.Array, out *ir.Array) {
 			from := make([]int, len(in[0].Dims))
-			positions(out.Dims, func(i int, at []int) {
-				copyElement(out, i, in[0], offset(in[0].Dims, m.source(n, at, from)))
-			})
+			copyRows(out, in[0], func(at []int) int { return offset(in[0].Dims, m.source(n, at, from)) })
 		}),
 		JVP: linearJVP,
 		Transpose: transposeEach(func(b *ir.Builder, n *ir.Node, _ int, _ []ir.Value, ct ir.Value) ir.Value {

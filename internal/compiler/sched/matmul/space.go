@@ -86,7 +86,10 @@ const smallGain = 1.5
 // orSharedRows returns a schedule or, where its cost is lower, the reduction of rows that share elements, as those of a
 // convolution of few channels a group do.
 func orSharedRows(w *Space, s emit.Schedule) emit.Schedule {
-	if r, ok := w.reduction.Tiles(); ok && s.Family != emit.Library && r.Cost < w.ranked(s).Cost {
+	if s.Family == emit.Library {
+		return s
+	}
+	if r, ok := w.reduction.TilesBelow(w.ranked(s).Cost); ok {
 		return r.Schedule
 	}
 	return s
@@ -102,8 +105,10 @@ func (w *Space) ranked(s emit.Schedule) emit.Ranked {
 	if t, ok := tileFor(s); ok {
 		return emit.Ranked{Schedule: s, Cost: t.cost(w.c, s.Split, w.e.Caps)}
 	}
-	if r, ok := w.reduction.Tiles(); ok && s == r.Schedule {
-		return r
+	if s.M > 0 {
+		if r, ok := w.reduction.Tiles(); ok && s == r.Schedule {
+			return r
+		}
 	}
 	return emit.Ranked{Schedule: s, Cost: reductionCost(w.c, s, w.e.Caps)}
 }
@@ -180,7 +185,7 @@ func (w *Space) Emit(s emit.Schedule) []emit.Launch {
 	if t, ok := tileFor(s); ok {
 		return emitTiles(w.e, w.g, w.c, t, s.Split)
 	}
-	return reduce.Emit(w.e, w.reduction.Group, s)
+	return w.reduction.Emit(s)
 }
 
 // schedule returns the schedule of a tile with split-K parts.

@@ -3,7 +3,6 @@ package reduce
 import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
-	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
@@ -25,18 +24,21 @@ type term struct {
 
 // terms returns the weights of a row and a slice by their scales and offsets.
 func (p *packedRows) terms(m *fusion.Member, row, slice scalar.Expr) (terms []term, ok bool) {
-	found := map[string]int{}
+	type weight struct { // parts of expressions that p simplified, of which equal ones are one node
+		scale, offset scalar.Expr
+		block         int
+	}
+	found := map[weight]int{}
 	for i := range p.split.elements() {
 		_, w, ok := p.product(m, row, p.element(slice, i/p.split.run, i%p.split.run))
 		if !ok {
 			return nil, false
 		}
 		t := termOf(w)
-		key := keyOf(t.scale) + " " + keyOf(t.offset)
 		if emit.WithMma && p.rounding != nil {
 			t.block = p.rounding.of[i]
-			key += format.Sprintf(" %d", t.block)
 		}
+		key := weight{t.scale, t.offset, t.block}
 		at, known := found[key]
 		if !known {
 			at, found[key] = len(terms), len(terms)

@@ -37,9 +37,10 @@ type rowEmitter struct {
 	each int
 }
 
-// Emit reduces each row in one workgroup, whose lanes are combined after each stage.
-// Few long rows are split over several workgroups instead.
-func Emit(e *emit.Emitter, g *fusion.Group, s emit.Schedule) []emit.Launch {
+// Emit returns the launches of a schedule that fits. Each row is reduced in one workgroup, whose lanes are combined after
+// each stage. Few long rows are split over several workgroups instead.
+func (w *Space) Emit(s emit.Schedule) []emit.Launch {
+	e, g := w.e, w.Group
 	if fusion.Product(g.Outer) == 0 {
 		return nil
 	}
@@ -50,7 +51,6 @@ func Emit(e *emit.Emitter, g *fusion.Group, s emit.Schedule) []emit.Launch {
 		s = shapeRows(e, g)
 	}
 	if s.M > 0 {
-		w := NewSpace(e, g)
 		if t, ok := w.tile(); ok {
 			if out, ok := emitTiles(e, g, t, s); ok {
 				return out

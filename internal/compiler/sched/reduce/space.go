@@ -1,6 +1,8 @@
 package reduce
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir/dtype"
@@ -38,10 +40,20 @@ func (w *Space) Rule() emit.Schedule {
 		return s
 	}
 	usual := w.usual()
-	if r, ok := w.Tiles(); ok && r.Cost < w.cost(usual) {
+	if r, ok := w.TilesBelow(w.cost(usual)); ok {
 		return r.Schedule
 	}
 	return usual
+}
+
+// TilesBelow returns the schedule by tiles and its cost, if the reduction has one that costs less than another schedule. It
+// counts no loads where sharing all of them would not do: to count them takes longer than to emit the kernel.
+func (w *Space) TilesBelow(cost float64) (r emit.Ranked, ok bool) {
+	if w.tiles == nil && !slices.ContainsFunc(tilesOf(w.e, w.Group), func(t tile) bool { return w.costOf(t.schedule(w.e, w.Group), t) < cost }) {
+		return r, false
+	}
+	r, ok = w.Tiles()
+	return r, ok && r.Cost < cost
 }
 
 // Tiles returns the schedule by tiles and its cost, if the reduction has one.
@@ -198,6 +210,15 @@ func (w *Space) splits() bool {
 // cost estimates the time to read the rows, and of a tree with a barrier per level over the
 // lanes of a row.
 func (w *Space) cost(s emit.Schedule) float64 {
+	if s.M == 0 {
+		return w.costOf(s, tile{})
+	}
+	t, _ := w.tile()
+	return w.costOf(s, t)
+}
+
+// costOf is cost with the tile of a schedule that has one.
+func (w *Space) costOf(s emit.Schedule, t tile) float64 {
 	rows, length := max(fusion.Product(w.Group.Outer), 1), max(fusion.Product(w.Group.Inner), 1)
 	groups := emit.CeilDiv(rows, s.Rows*max(s.Each, 1)) * s.Split
 	each := emit.CeilDiv(emit.CeilDiv(length, s.Split), s.Lanes) * max(s.Each, 1)
@@ -207,7 +228,6 @@ func (w *Space) cost(s emit.Schedule) float64 {
 		Ops: float64(rows) * float64(length) * float64(w.Group.Weight()+emit.PointOps),
 	}
 	if s.M > 0 { // index arithmetic and loads are those of the elements that differ
-		t, _ := w.tile()
 		load.Threads = rows / (t.rows * t.width) * s.Split
 		load.Ops = float64(rows) * float64(length) * (1 + float64(w.Group.Weight()+emit.PointOps)/t.sharing)
 	}
@@ -227,9 +247,6 @@ func (w *Space) cost(s emit.Schedule) float64 {
 	}
 	return time
 }
-
-// Emit returns the launches of a schedule that fits.
-func (w *Space) Emit(s emit.Schedule) []emit.Launch { return Emit(w.e, w.Group, s) }
 
 // rowLayout maps a workgroup onto the outer points ("rows") and the inner points of a
 // reduction.

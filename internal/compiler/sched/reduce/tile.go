@@ -1,6 +1,7 @@
 package reduce
 
 import (
+	"math"
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
@@ -34,9 +35,19 @@ const (
 // the tiles fill the device, as in convolutions of four channels a group (H200, WebGPU: a ResNeXt took 0.85 of the time); sums
 // that are split take longer by fewer threads (a ShuffleNet 1.17 times as long).
 func tileOf(e *emit.Emitter, g *fusion.Group) (best tile, ok bool) {
+	for _, t := range tilesOf(e, g) {
+		if t.sharing = t.sharingIn(e, g); t.sharing > best.sharing {
+			best = t
+		}
+	}
+	return best, best.sharing >= minSharing
+}
+
+// tilesOf returns the tiles of which tileOf chooses, as if all loads were shared.
+func tilesOf(e *emit.Emitter, g *fusion.Group) (out []tile) {
 	last := len(g.Outer) - 1
 	if emit.CostlyBarriers(e.Caps) || last < 1 || !g.Rows().CanSplit() || !g.Rows().AreContiguous() || !isWindowed(g) {
-		return tile{}, false
+		return nil
 	}
 	cuda := emit.WithMma && e.Caps.Dialect == dtype.CUDA
 	for _, width := range []int{1, emit.VectorWidth} {
@@ -44,16 +55,13 @@ func tileOf(e *emit.Emitter, g *fusion.Group) (best tile, ok bool) {
 			continue
 		}
 		for axis, n := range g.Outer[:last] {
-			t := tile{width: width, axis: axis, rows: largestDivisor(n, maxTileRows), points: largestDivisor(lastSize(g.Inner), maxTilePoints)}
-			if t.rows == 1 || t.points == 1 || width > 1 && !cuda && t.schedule(e, g).Split > 1 {
-				continue
-			}
-			if t.sharing = t.sharingIn(e, g); t.sharing > best.sharing {
-				best = t
+			t := tile{width, axis, largestDivisor(n, maxTileRows), largestDivisor(lastSize(g.Inner), maxTilePoints), math.Inf(1)}
+			if t.rows > 1 && t.points > 1 && (width == 1 || cuda || t.schedule(e, g).Split == 1) {
+				out = append(out, t)
 			}
 		}
 	}
-	return best, best.sharing >= minSharing
+	return out
 }
 
 // isWindowed reports whether a group reduces one member over several axes, as windows do.
@@ -98,12 +106,12 @@ func largestDivisor(n, limit int) int {
 // read one element that has no neighbours at the next position or point: it would be loaded alone.
 func (t tile) sharingIn(e *emit.Emitter, g *fusion.Group) float64 {
 	rows := t.rowsAt(e.Sibling(), g, fusion.Coords("row", t.dims(g)))
-	all, distinct := 0, map[string]bool{}
+	all, distinct := 0, map[scalar.Expr]bool{} // of one simplifier, which makes one node for equal loads
 	for _, r := range rows {
 		for u := range t.points {
 			for _, n := range t.loadsOf(r, u) {
 				all++
-				distinct[scalar.Key(n)] = true
+				distinct[n] = true
 			}
 		}
 	}
