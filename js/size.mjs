@@ -72,7 +72,7 @@ async function besides(name, other, later) {
 }
 
 const rows = [
-  { name: 'compiler, rlx.wasm', parts: () => wasm('rlx.wasm'), budget: { brotli: 1_255_000 } },
+  { name: 'compiler, rlx.wasm', parts: () => wasm('rlx.wasm'), budget: { brotli: 1_256_000 } },
   { name: 'padding, sizes.wasm', parts: () => wasm('sizes.wasm'), budget: { brotli: 785_000 } },
   { name: 'ONNX models, onnx.wasm', parts: () => wasm('onnx.wasm'), budget: { brotli: 875_000 } },
   { name: '@rlx-go/rlx, at first', parts: () => packed('index.js') },

@@ -17,17 +17,18 @@ export interface HFModel extends ModelFile {
   readonly template: string | undefined;
 }
 
+const stringOf = (value: unknown): string | undefined => typeof value === 'string' ? value : undefined;
+
 /** The token of a role in tokenizer_config.json: its text, or an object that has it. */
 function tokenIn(config: Json | undefined, key: string): string | undefined {
-  const value = config?.[key], text = isObject(value) ? value['content'] : value;
-  return typeof text === 'string' ? text : undefined;
+  const value = config?.[key];
+  return stringOf(isObject(value) ? value['content'] : value);
 }
 
 /** The chat template of tokenizer_config.json: a text, or that of the name default in a list. */
 function templateIn(config: Json | undefined): string | undefined {
   const given = config?.['chat_template'], listed = Array.isArray(given) ? given.find((one: unknown) => isObject(one) && one['name'] === 'default') as Json | undefined : undefined;
-  const text = listed ? listed['template'] : given;
-  return typeof text === 'string' ? text : undefined;
+  return stringOf(listed ? listed['template'] : given);
 }
 
 /**

@@ -39,9 +39,20 @@ func writeSerial(g *fusion.Group, parts []*fusion.Group, shares int, caps loop.C
 	return s
 }
 
-// serialParts writes parts of a group, in one kernel if it can bind their tensors: the bindings
-// of word-sized tensors are not limited, as they lie in one arena.
+// maxParts is the maximum number of parts of a kernel: engines compile long functions slowly, and refuse
+// those of over 7 MB, which hundreds of updates of small parameters are.
+const maxParts = 128
+
+// serialParts writes parts of a group, in one kernel if they are not too many and it can bind their
+// tensors: the bindings of word-sized tensors are not limited, as they lie in one arena.
 func serialParts(g *fusion.Group, parts []*fusion.Group, caps loop.Caps) []emit.Launch {
+	half := len(parts) / 2
+	halves := func() []emit.Launch {
+		return append(serialParts(g, parts[:half], caps), serialParts(g, parts[half:], caps)...)
+	}
+	if len(parts) > maxParts {
+		return halves()
+	}
 	s := writeSerial(g, parts, 1, caps)
 	if len(s.e.Body) == 0 {
 		return nil
@@ -49,11 +60,11 @@ func serialParts(g *fusion.Group, parts []*fusion.Group, caps loop.Caps) []emit.
 	if shares := s.chooseShares(); shares > 1 {
 		s = writeSerial(g, parts, shares, caps)
 	}
-	l, half := s.e.Launch(g.Name()), len(parts)/2
+	l := s.e.Launch(g.Name())
 	if half == 0 || len(l.Args) <= caps.StorageBuffers || !slices.ContainsFunc(l.Args, noWords) {
 		return []emit.Launch{l}
 	}
-	return append(serialParts(g, parts[:half], caps), serialParts(g, parts[half:], caps)...)
+	return halves()
 }
 
 func noWords(t *fusion.Tensor) bool { return t != nil && loop.DeviceSize(t.DType) != 4 }
