@@ -21,7 +21,7 @@ import (
 func TestGPUMultipliesPackedWeights(t *testing.T) {
 	gpu(t)
 	for name, b := range map[string]native.Backend{"warp groups": cuda.With(loop.NoProducts), "warps": cuda.ByWarps()} {
-		for _, format := range []string{"q4_0", "q4_1", "q8_0", "q4_k", "q6_k", "iq4_nl"} {
+		for _, format := range []string{"bf16", "q4_0", "q4_1", "q8_0", "q4_k", "q6_k", "iq4_nl"} {
 			for _, s := range []struct{ rows, n, k int }{{3, 130, 1024}, {17, 4096, 512}, {64, 200, 2048}} {
 				t.Run(fmt.Sprintf("%s %s %dx%dx%d", name, format, s.rows, s.n, s.k), func(t *testing.T) { checkPackedProduct(t, b, format, s.rows, s.n, s.k) })
 			}
@@ -32,9 +32,8 @@ func TestGPUMultipliesPackedWeights(t *testing.T) {
 func checkPackedProduct(t *testing.T, b native.Backend, format string, rows, n, k int) {
 	t.Helper()
 	ctx := context.Background()
-	each, bytes, _ := ops.PackedBlock(format)
 	g, err := ir.Build("product", func(b *ir.Builder) {
-		b.Output("y", ops.QuantizedMatMul(b, b.Input("x", ir.F32, ir.Dims(rows, k)...), b.Input("w", ir.U8, ir.Dims(n, k/each*bytes)...), format))
+		b.Output("y", ops.MatMul(b, b.Input("x", ir.F32, ir.Dims(rows, k)...), ops.Transpose(b, unpacking(b, format, n, k), 1, 0)))
 	})
 	must(t, err)
 	p := compileWith(t, b, g, native.Options{})
@@ -42,7 +41,7 @@ func checkPackedProduct(t *testing.T, b native.Backend, format string, rows, n, 
 		t.Fatal("no multiply-adds")
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	x, w := make([]float32, rows*k), native.Zeros(ir.U8, n, k/each*bytes)
+	x, w := make([]float32, rows*k), packedWeights(format, n, k)
 	for i := range x {
 		x[i] = float32(rng.NormFloat64())
 	}
@@ -55,7 +54,7 @@ func checkPackedProduct(t *testing.T, b native.Backend, format string, rows, n, 
 	must(t, err)
 	got, err := out["y"].Float32s()
 	must(t, err)
-	weights := unpacked(t, format, w)
+	weights := unpacked(t, format, n, k, w)
 	for i := range got {
 		want, magnitudes := 0., 0.
 		for j := range k {
@@ -68,17 +67,32 @@ func checkPackedProduct(t *testing.T, b native.Backend, format string, rows, n, 
 	}
 }
 
-// unpacked returns packed weights as the reference interpreter unpacks them.
-func unpacked(t *testing.T, format string, w native.Tensor) []float64 {
-	t.Helper()
-	g, err := ir.Build("unpack", func(b *ir.Builder) {
-		b.Output("y", ops.Dequantize(b, b.Input("w", ir.U8, ir.Dims(w.Dims...)...), format, ir.F32))
-	})
-	must(t, err)
-	packed := ir.NewArray(ir.U8, w.Dims...)
-	for i, v := range w.Data {
-		packed.I[i] = int64(v)
+// packedWeights returns room for weights of a format; "bf16" has no blocks.
+func packedWeights(format string, n, k int) native.Tensor {
+	if format == "bf16" {
+		return native.Zeros(ir.BF16, n, k)
 	}
+	each, bytes, _ := ops.PackedBlock(format)
+	return native.Zeros(ir.U8, n, k/each*bytes)
+}
+
+// unpacking adds weights to a graph, as f32.
+func unpacking(b *ir.Builder, format string, n, k int) ir.Value {
+	w := packedWeights(format, n, k)
+	x := b.Input("w", w.DType, ir.Dims(w.Dims...)...)
+	if format == "bf16" {
+		return ops.Convert(b, x, ir.F32)
+	}
+	return ops.Dequantize(b, x, format, ir.F32)
+}
+
+// unpacked returns weights as the reference interpreter unpacks them.
+func unpacked(t *testing.T, format string, n, k int, w native.Tensor) []float64 {
+	t.Helper()
+	g, err := ir.Build("unpack", func(b *ir.Builder) { b.Output("y", unpacking(b, format, n, k)) })
+	must(t, err)
+	packed, err := ir.ArrayOf(ir.TypeOf(w.DType, ir.Dims(w.Dims...)...), w.Data)
+	must(t, err)
 	out, err := ir.Eval(g, map[string]*ir.Array{"w": packed}, ir.EvalOptions{})
 	must(t, err)
 	numbers := make([]float64, out[0].Len())

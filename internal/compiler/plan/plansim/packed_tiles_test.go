@@ -25,16 +25,25 @@ type packedProduct struct {
 
 // value adds the product to a graph, with an epilogue. With magnitudes, all factors are positive and there is no epilogue.
 func (p packedProduct) value(b *ir.Builder, magnitudes bool) ir.Value {
-	each, bytes, _ := ops.PackedBlock(p.format)
-	x, w := b.Input("x", ir.F32, ir.Dims(p.x, p.elements)...), b.Input("w", ir.U8, ir.Dims(p.rows, p.elements/each*bytes)...)
+	x := b.Input("x", ir.F32, ir.Dims(p.x, p.elements)...)
+	w := p.weights(b)
 	if magnitudes {
-		return ops.MatMul(b, ops.Abs(b, x), ops.Transpose(b, ops.Abs(b, ops.Dequantize(b, w, p.format, ir.F32)), 1, 0))
+		return ops.MatMul(b, ops.Abs(b, x), ops.Transpose(b, ops.Abs(b, w), 1, 0))
 	}
-	y := ops.QuantizedMatMul(b, x, w, p.format)
+	y := ops.MatMul(b, x, ops.Transpose(b, w, 1, 0))
 	if p.left {
-		y = ops.Transpose(b, ops.MatMul(b, ops.Dequantize(b, w, p.format, ir.F32), ops.Transpose(b, x, 1, 0)), 1, 0)
+		y = ops.Transpose(b, ops.MatMul(b, w, ops.Transpose(b, x, 1, 0)), 1, 0)
 	}
 	return ops.Add(b, ops.Silu(b, y), ops.SliceAxis(b, x, 1, ir.N(0), ir.N(1)))
+}
+
+// weights adds the weights to a graph, as f32; the format "bf16" has no blocks.
+func (p packedProduct) weights(b *ir.Builder) ir.Value {
+	if p.format == "bf16" {
+		return ops.Convert(b, b.Input("w", ir.BF16, ir.Dims(p.rows, p.elements)...), ir.F32)
+	}
+	each, bytes, _ := ops.PackedBlock(p.format)
+	return ops.Dequantize(b, b.Input("w", ir.U8, ir.Dims(p.rows, p.elements/each*bytes)...), p.format, ir.F32)
 }
 
 // TestPackedTiles multiplies several rows with packed weights of every format by multiply-adds, whose sums err by a
@@ -43,6 +52,7 @@ func (p packedProduct) value(b *ir.Builder, magnitudes bool) ir.Value {
 func TestPackedTiles(t *testing.T) {
 	products := []packedProduct{
 		{"q4_0", 48, 64, 4096, false}, {"q8_0", 17, 200, 1024, false}, {"q4_1", 64, 1100, 576, false}, {"q4_k", 5, 80, 512, true},
+		{"bf16", 3, 100, 192, false}, {"bf16", 48, 200, 1024, false}, {"bf16", 8, 64, 576, true},
 	}
 	for _, format := range slices.Sorted(maps.Keys(tame)) {
 		if _, bytes, _ := ops.PackedBlock(format); bytes > 1 {
@@ -61,7 +71,7 @@ func TestPackedTiles(t *testing.T) {
 
 // TestPackedTileCandidates runs every schedule of products whose weights pass through workgroup memory and of others.
 func TestPackedTileCandidates(t *testing.T) {
-	for _, p := range []packedProduct{{"q4_0", 12, 130, 1024, false}, {"q5_1", 20, 130, 576, false}} {
+	for _, p := range []packedProduct{{"q4_0", 12, 130, 1024, false}, {"q5_1", 20, 130, 576, false}, {"bf16", 12, 130, 1024, false}} {
 		g := schedtest.Build(t, func(b *ir.Builder) { b.Output("y", p.value(b, false)) })
 		found := 0
 		for _, c := range schedtest.Choices(t, g, schedtest.Hopper()) {
@@ -82,7 +92,12 @@ func TestPackedTileCandidates(t *testing.T) {
 
 func (p packedProduct) check(t *testing.T, target plan.Target) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	inputs := map[string]*ir.Array{"x": normal(rng, p.x, p.elements), "w": packedRandom(rng, p.format, p.rows, p.elements)}
+	inputs := map[string]*ir.Array{"x": normal(rng, p.x, p.elements)}
+	if p.format == "bf16" {
+		inputs["w"] = ir.Floats(ir.BF16, normal(rng, p.rows, p.elements).F, p.rows, p.elements)
+	} else {
+		inputs["w"] = packedRandom(rng, p.format, p.rows, p.elements)
+	}
 	g := schedtest.Build(t, func(b *ir.Builder) { b.Output("y", p.value(b, false)) })
 	if !slices.ContainsFunc(schedtest.Kernels(t, g, target), (*loop.Kernel).HasMma) {
 		t.Fatal("no multiply-adds")

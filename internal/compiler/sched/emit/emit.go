@@ -38,7 +38,7 @@ type Emitter struct {
 	TensorMaps []loop.TensorMap  // tensor maps, by tensor ID
 	mbarriers  []loop.Mbarrier
 	Widths     map[int]int      // vector width of tensors accessed by vectors only, by tensor ID
-	Words      map[int]bool     // tensors of bytes that are read as U32, by tensor ID
+	Words      map[int]bool     // tensors of bytes or 16-bit floats that are read as U32, by tensor ID
 	Args       []*fusion.Tensor // the first arguments, where their order matters
 }
 
@@ -271,7 +271,7 @@ func (f *finisher) layOut(k *loop.Kernel) []*fusion.Tensor {
 		t := f.e.Partition.Tensor(id)
 		a := loop.Array{Name: "t" + strconv.Itoa(len(args)), DType: t.DType, Width: 1, Len: max(t.Len(), 1)}
 		if f.e.Words[id] {
-			a.DType, a.Len = ir.U32, CeilDiv(t.Len(), 4)
+			a.DType, a.Len = ir.U32, CeilDiv(t.Len()*t.DType.Size(), 4)
 		}
 		if f.written[id] {
 			a.Access = loop.ReadWrite

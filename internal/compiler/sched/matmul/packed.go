@@ -13,7 +13,7 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// packedPlan computes a contraction of few columns with packed weights along its rows, such as a linear layer of a
+// packedPlan computes a contraction of few columns with packed weights, or those of BF16, along its rows, such as a linear layer of a
 // language model that decodes several sequences at once. Weights are read once for all columns: threads load packed words
 // and unpack their integers to the registers of fragments, and warp groups multiply these by the columns' operand. Integers are
 // exact in BF16, and an f32 is the sum of three numbers of BF16, so that products are exact. Sums of blocks are multiplied by
@@ -30,6 +30,7 @@ type packedPlan struct {
 	chunk   int         // contracted positions of the columns' operand in workgroup memory at a time
 	stage   packedStage // of the weights
 	offsets bool        // weights have offsets, besides scales
+	plain   bool        // weights are BF16, whose words are fragments as they are
 }
 
 // The variables of an element of the weights.
@@ -59,7 +60,13 @@ func packedPlans(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) []*pac
 		columns := fusion.Product(c.Free(1 - weights))
 		p := packedPlan{c: c, weights: weights, columns: emit.CeilDiv(columns, 8) * 8}
 		fits := columns > 1 && p.columns <= maxPackedSide && p.rows() >= loop.MmaRows && p.rows() <= loop.MaxElements
-		if fits && p.columns/2*g.EpilogueWeight() <= stationaryOps && p.findElement(e, g) {
+		if !fits || p.columns/2*g.EpilogueWeight() > stationaryOps {
+			continue
+		}
+		if columns > emit.ThinSide && p.findPlain(e) {
+			return p.sized(e.Caps)
+		}
+		if p.findElement(e, g) {
 			p.findStage(e)
 			return p.sized(e.Caps)
 		}
@@ -68,6 +75,39 @@ func packedPlans(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) []*pac
 }
 
 func (p *packedPlan) rows() int { return fusion.Product(p.c.Free(p.weights)) }
+
+// findPlain sets the stage of weights of BF16 that lie row by row, or reports false for others.
+func (p *packedPlan) findPlain(e *emit.Emitter) bool {
+	k := fusion.Product(p.c.K)
+	x := p.elementOf(e.Sibling())
+	if x.Op != scalar.OpConvert || x.Args[0].Op != scalar.OpLoad || x.Args[0].Type != ir.BF16 {
+		return false
+	}
+	array, at := x.Args[0].Ref, x.Args[0].Args[0]
+	row, kAt := packedVars(p.rows(), k)
+	apart, known := e.Simplify(scalar.Sub(at, scalar.Add(scalar.Mul(row, loop.Int(k)), kAt))).IntConst()
+	if !known || apart != 0 || array < 0 || e.Partition.Tensor(array).IsSlice() {
+		return false
+	}
+	const words = packedUnit / 2
+	p.plain, p.stage = true, packedStage{units: 1, words: words, pad: copyWords, row: k / 2, array: array}
+	for n := 2; n <= 4 && k/packedUnit%n == 0; n *= 2 {
+		p.stage.units, p.stage.words = n, n*words
+	}
+	return true
+}
+
+// packedVars returns the variables of an element of the weights.
+func packedVars(rows, k int) (row, at scalar.Expr) {
+	return scalar.NewVar(packedRow, ir.I32, 0, int64(rows-1)), scalar.NewVar(packedK, ir.I32, 0, int64(k-1))
+}
+
+// elementOf returns an element of the weights by [packedVars].
+func (p *packedPlan) elementOf(e *emit.Emitter) scalar.Expr {
+	row, at := packedVars(p.rows(), fusion.Product(p.c.K))
+	free, kAt := e.Unflatten(row, p.c.Free(p.weights)), e.Unflatten(at, p.c.K)
+	return e.Simplify(p.c.Factor(p.weights, zeroIndex(p.c.Batch), free, kAt, e.Reader().Operand(p.c.Node)))
+}
 
 // findElement sets the element of the weights, or reports false if they are not packed in blocks, or if words cannot replace
 // all of their bytes.
@@ -81,9 +121,8 @@ func (p *packedPlan) findElement(e *emit.Emitter, g *fusion.Group) bool {
 		return false
 	}
 	e = e.Sibling()
-	row, at := scalar.NewVar(packedRow, ir.I32, 0, int64(p.rows()-1)), scalar.NewVar(packedK, ir.I32, 0, int64(k-1))
-	free, kAt := e.Unflatten(row, p.c.Free(p.weights)), e.Unflatten(at, p.c.K)
-	p.element = e.Simplify(p.c.Factor(p.weights, zeroIndex(p.c.Batch), free, kAt, e.Reader().Operand(p.c.Node)))
+	p.element = p.elementOf(e)
+	row, _ := packedVars(p.rows(), k)
 	loads := map[int]bool{}
 	scalar.Walk(p.element, func(n scalar.Expr) {
 		if n.Op == scalar.OpLoad {
@@ -220,7 +259,11 @@ func (p *packedPlan) cost(caps loop.Caps) float64 {
 	latency := unitLatency + float64(resident*p.sharedBytes(packedUnit))/copyRate
 	cycles := float64(each) / float64(resident) * float64(k/packedUnit/p.parts) * max(latency, busy)
 	columns := float64(groups) * float64(p.sharedBytes(k/p.parts))
-	time := max(cycles/d.Clock, float64(p.rows()*k)*packedByte/d.Bandwidth(), columns/d.CacheBandwidth())
+	bytes := packedByte
+	if p.plain {
+		bytes = float64(ir.BF16.Size())
+	}
+	time := max(cycles/d.Clock, float64(p.rows()*k)*bytes/d.Bandwidth(), columns/d.CacheBandwidth())
 	if p.parts > 1 {
 		time += d.Launch + d.Latency + 2*4*float64(p.parts*p.rows()*p.columns)/d.CacheBandwidth()
 	}
@@ -330,7 +373,7 @@ func (m *packedEmitter) declare() {
 	buffers := min(2, fusion.Product(m.p.c.K)/m.p.parts/m.p.chunk)
 	m.slot = m.Shared("columns", ir.BF16, 1, buffers*m.p.chunkLength())
 	if m.p.stage.units > 0 {
-		m.stages = m.Shared("weights", ir.U32, 1, 2*m.p.tileRows()*m.p.stage.words+stagePadding)
+		m.stages = m.Shared("weights", ir.U32, 1, 2*m.p.tileRows()*m.p.stage.pitch()+stagePadding)
 	}
 	zero := scalar.ConstF(ir.F32, 0)
 	for range m.p.inFlight() {
@@ -444,12 +487,17 @@ func zeroIndex(dims []int) ir.Index {
 func (m *packedEmitter) multiply(at, chunk scalar.Expr) {
 	units := m.p.chunk / packedUnit
 	number := m.Bounded("unit", scalar.Add(scalar.Mul(chunk, loop.Int(units)), at), fusion.Product(m.p.c.K)/packedUnit)
-	var weights []reduce.Weight
-	for _, half := range halves {
-		weights = append(weights, m.load(half, number)...)
+	var spans []weightSpan
+	if m.p.plain {
+		spans = m.loadPlain(number)
+	} else {
+		var weights []reduce.Weight
+		for _, half := range halves {
+			weights = append(weights, m.load(half, number)...)
+		}
+		spans = spansOf(weights)
+		m.unpack(spans)
 	}
-	spans := spansOf(weights)
-	m.unpack(spans)
 	panel := scalar.Mul(at, loop.Int(xParts*loop.RowElements(ir.BF16)*m.p.columns))
 	panel = m.Let("panel", scalar.Add(scalar.Mul(m.buffer, loop.Int(m.p.chunkLength())), panel))
 	terms := m.terms(spans)

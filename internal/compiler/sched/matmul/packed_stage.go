@@ -14,6 +14,7 @@ import (
 type packedStage struct {
 	units int // iterations; 0 if a stage is no whole number of copies
 	words int // of a row in a stage
+	pad   int // words behind these in workgroup memory, so that rows lie in several banks
 	row   int // words of a whole row
 	array int // the tensor
 }
@@ -27,8 +28,11 @@ const stagePadding = 4
 // maxStageUnits bounds the iterations of a stage.
 const maxStageUnits = 8
 
+// pitch returns how many words rows lie apart in workgroup memory.
+func (s packedStage) pitch() int { return s.words + s.pad }
+
 // bytes returns the bytes of a stage of some rows.
-func (s packedStage) bytes(rows int) int { return 4 * s.words * rows }
+func (s packedStage) bytes(rows int) int { return 4 * s.pitch() * rows }
 
 // findStage sets the stage, if there is one.
 func (p *packedPlan) findStage(e *emit.Emitter) {
@@ -116,7 +120,7 @@ func (m *packedEmitter) copyStage(stage, buffer, slice scalar.Expr, slices int) 
 		row, word := scalar.FloorDiv(at, loop.Int(perRow)), scalar.Mul(scalar.Mod(at, loop.Int(perRow)), loop.Int(copyWords))
 		global := scalar.Min(scalar.Add(scalar.Mul(m.tile, loop.Int(rows)), row), loop.Int(m.p.rows()-1))
 		place := scalar.Add(scalar.Mul(global, loop.Int(s.row)), scalar.Mul(stage, loop.Int(s.words)))
-		to := scalar.Add(scalar.Mul(buffer, loop.Int(rows*s.words)), scalar.Mul(row, loop.Int(s.words)))
+		to := scalar.Add(scalar.Mul(buffer, loop.Int(rows*s.pitch())), scalar.Mul(row, loop.Int(s.pitch())))
 		m.Add(&loop.CopyAsync{
 			To: m.stages, ToAt: m.Simplify(scalar.Add(to, word)),
 			From: s.array, FromAt: m.Simplify(scalar.Add(place, word)), Count: copyWords,
@@ -132,12 +136,30 @@ func (m *packedEmitter) load(down int, unit scalar.Expr) []reduce.Weight {
 		weights, _ := reduce.LoadWeights(m.Emitter, m.p.fragment(m.Emitter, row, m.column, unit), nil)
 		return weights
 	}
-	inStage := m.Bounded("unit", scalar.Mod(unit, loop.Int(s.units)), s.units)
-	origin := scalar.Mul(m.stage, loop.Int(m.p.tileRows()*s.words))
-	origin = m.Let("origin", scalar.Add(origin, scalar.Mul(m.rowInTile(down), loop.Int(s.words))))
+	inStage, origin := m.Bounded("unit", scalar.Mod(unit, loop.Int(s.units)), s.units), m.stageOrigin(down)
 	copied := func(_ int, at scalar.Expr, _ int) scalar.Expr {
 		return m.Let("word", scalar.LoadAt(m.stages, ir.U32, m.Simplify(scalar.Add(origin, at))))
 	}
 	weights, _ := reduce.LoadWeights(m.Emitter, m.p.fragment(m.Emitter, loop.Int(0), m.column, inStage), copied)
 	return weights
+}
+
+// stageOrigin returns where the current stage of one of the thread's rows begins.
+func (m *packedEmitter) stageOrigin(down int) scalar.Expr {
+	s := m.p.stage
+	origin := scalar.Mul(m.stage, loop.Int(m.p.tileRows()*s.pitch()))
+	return m.Let("origin", scalar.Add(origin, scalar.Mul(m.rowInTile(down), loop.Int(s.pitch()))))
+}
+
+// loadPlain sets the fragments of an iteration to the words of weights of BF16, and returns their spans, which are one term.
+func (m *packedEmitter) loadPlain(unit scalar.Expr) []weightSpan {
+	inStage := scalar.Mul(scalar.Mod(unit, loop.Int(m.p.stage.units)), loop.Int(packedUnit/2))
+	for half, down := range halves {
+		origin := m.Let("words", scalar.Add(scalar.Add(m.stageOrigin(down), inStage), scalar.Mul(m.column, loop.Int(quad/2))))
+		for i := half; i < len(m.left); i += 2 {
+			at := loop.Int(i/packedSpan*quadSpan/2 + i%packedSpan/2)
+			m.Set(scalar.FreeVar(m.left[i], ir.U32), scalar.LoadAt(m.stages, ir.U32, m.Simplify(scalar.Add(origin, at))))
+		}
+	}
+	return spansOf(make([]reduce.Weight, 2*packedSpans*quad))
 }
