@@ -27,8 +27,8 @@ function tokenIn(config: Json | undefined, key: string): string | undefined {
 
 /** The chat template of tokenizer_config.json: a text, or that of the name default in a list. */
 function templateIn(config: Json | undefined): string | undefined {
-  const given = config?.['chat_template'], listed = Array.isArray(given) ? given.find((one: unknown) => isObject(one) && one['name'] === 'default') as Json | undefined : undefined;
-  return stringOf(listed ? listed['template'] : given);
+  const given = config?.['chat_template'];
+  return stringOf(Array.isArray(given) ? given.find((one: unknown) => isObject(one) && one['name'] === 'default')?.['template'] : given);
 }
 
 /**
