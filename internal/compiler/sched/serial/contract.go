@@ -98,7 +98,8 @@ func thin(x *fusion.ContractionCode, rows []fusion.ElementStore) *fusion.Code {
 	}}}}}
 }
 
-// strideOf returns how far results that differ by one along a coordinate lie apart in memory: a large number if that is not constant.
+// strideOf returns how far results that differ by one along a coordinate lie apart in memory: a large
+// number if that is not constant.
 func strideOf(rows []fusion.ElementStore, v scalar.Expr) int64 {
 	if len(rows) > 0 {
 		if step, known := stepOf(rows[0].Offset, v.Name); known {
