@@ -51,8 +51,13 @@ func (p packedProduct) weights(b *ir.Builder) ir.Value {
 // in chunks, and with an epilogue.
 func TestPackedTiles(t *testing.T) {
 	products := []packedProduct{
-		{"q4_0", 48, 64, 4096, false}, {"q8_0", 17, 200, 1024, false}, {"q4_1", 64, 1100, 576, false}, {"q4_k", 5, 80, 512, true},
-		{"bf16", 3, 100, 192, false}, {"bf16", 48, 200, 1024, false}, {"bf16", 8, 64, 576, true},
+		{"q4_0", 48, 64, 4096, false},
+		{"q8_0", 17, 200, 1024, false},
+		{"q4_1", 64, 1100, 576, false},
+		{"q4_k", 5, 80, 512, true},
+		{"bf16", 3, 100, 192, false},
+		{"bf16", 48, 200, 1024, false},
+		{"bf16", 8, 64, 576, true},
 	}
 	for _, format := range slices.Sorted(maps.Keys(tame)) {
 		if _, bytes, _ := ops.PackedBlock(format); bytes > 1 {
