@@ -160,8 +160,11 @@ func (w vectorWriter) vectorOperation(e scalar.Expr) {
 // written e.
 func (w vectorWriter) guarded(e scalar.Expr) bool {
 	cond, value, other := e.Args[0], e.Args[1], e.Args[2]
+	if !w.varies(cond) || !w.gathers(value) {
+		return false
+	}
 	inside := scalar.Assume(value, cond)
-	if !w.varies(cond) || w.gathers(inside) || !w.gathers(value) {
+	if w.gathers(inside) {
 		return false
 	}
 	mask, out := w.f.local(typeV128), w.f.local(typeV128)

@@ -63,7 +63,7 @@ func packedPlans(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) []*pac
 		if !fits || p.columns/2*g.EpilogueWeight() > stationaryOps {
 			continue
 		}
-		if columns > emit.ThinSide && p.findPlain(e) {
+		if columns > emit.ThinSide && p.findPlain(e, g) {
 			return p.sized(e.Caps)
 		}
 		if p.findElement(e, g) {
@@ -77,7 +77,10 @@ func packedPlans(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) []*pac
 func (p *packedPlan) rows() int { return fusion.Product(p.c.Free(p.weights)) }
 
 // findPlain sets the stage of weights of BF16 that lie row by row, or reports false for others.
-func (p *packedPlan) findPlain(e *emit.Emitter) bool {
+func (p *packedPlan) findPlain(e *emit.Emitter, g *fusion.Group) bool {
+	if !slices.ContainsFunc(g.Reads(), func(t *fusion.Tensor) bool { return t.DType == ir.BF16 }) {
+		return false
+	}
 	k := fusion.Product(p.c.K)
 	x := p.elementOf(e.Sibling())
 	if x.Op != scalar.OpConvert || x.Args[0].Op != scalar.OpLoad || x.Args[0].Type != ir.BF16 {

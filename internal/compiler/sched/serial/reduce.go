@@ -166,8 +166,7 @@ func (f *fold) width(n int) int {
 }
 
 // columnLanes returns the number of adjacent rows of n that are reduced at once: 0 for types without
-// vectors, and for elements of so many operations that each row reads its elements slower than it
-// computes them.
+// vectors, and for elements of more operations than maxColumnWeight.
 func (f *fold) columnLanes(n int) int {
 	lanes := wideLanes
 	for lanes > n {
