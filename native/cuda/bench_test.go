@@ -283,12 +283,12 @@ func BenchmarkMatVec(b *testing.B) {
 	}
 }
 
-// BenchmarkFewRows is BenchmarkMatVec for several rows, those of a decoder with several sequences.
+// BenchmarkFewRows is BenchmarkMatVec for several rows, those of a decoder with several sequences or of a prompt.
 func BenchmarkFewRows(b *testing.B) {
 	d, forms := gpu(b), matVecForms()
 	for _, c := range []struct{ n, k int }{{14336, 4096}, {4096, 14336}, {4096, 4096}} {
 		for _, form := range []string{"bf16", "q4_0", "q8_0", "q4_k", "q6_k"} {
-			for _, rows := range []int{2, 8, 32, 64} {
+			for _, rows := range []int{2, 8, 32, 64, 128, 512} {
 				b.Run(fmt.Sprintf("%dx%dx%d_%s", rows, c.n, c.k, form), func(b *testing.B) { benchmarkMatVec(b, d, rows, c.n, c.k, forms[form]) })
 			}
 		}

@@ -22,7 +22,7 @@ func TestGPUMultipliesPackedWeights(t *testing.T) {
 	gpu(t)
 	for name, b := range map[string]native.Backend{"warp groups": cuda.With(loop.NoProducts), "warps": cuda.ByWarps()} {
 		for _, format := range []string{"bf16", "q4_0", "q4_1", "q8_0", "q4_k", "q6_k", "iq4_nl"} {
-			for _, s := range []struct{ rows, n, k int }{{3, 130, 1024}, {17, 4096, 512}, {64, 200, 2048}} {
+			for _, s := range []struct{ rows, n, k int }{{3, 130, 1024}, {17, 4096, 512}, {64, 200, 2048}, {150, 1000, 512}} {
 				t.Run(fmt.Sprintf("%s %s %dx%dx%d", name, format, s.rows, s.n, s.k), func(t *testing.T) { checkPackedProduct(t, b, format, s.rows, s.n, s.k) })
 			}
 		}

@@ -28,7 +28,8 @@ const (
 )
 
 // BenchmarkServing times users who ask at once for texts, each with prompts of its own, by model and by the weights'
-// storage: tokens of all results in a second, the median wait for the first token, and the median time of a later one.
+// storage, in bf16 but for those named f32: tokens of all results in a second, the median wait for the first token, and the
+// median time of a later one.
 func BenchmarkServing(b *testing.B) {
 	gpu(b)
 	session, err := rlx.Open("cuda")
@@ -37,24 +38,27 @@ func BenchmarkServing(b *testing.B) {
 	for _, c := range []struct {
 		model, weights string
 		storage        nn.Storage
+		precision      rlx.Precision
 	}{
-		{"smollm2_135M", "q4_1", nn.Storage{Format: "q4_1"}},
-		{"llama_1B", "bf16", nn.Storage{OutIn: true, DType: ir.BF16}},
-		{"llama_1B", "q4_0", nn.Storage{Format: "q4_0"}},
-		{"llama_8B", "bf16", nn.Storage{OutIn: true, DType: ir.BF16}},
-		{"llama_8B", "q4_0", nn.Storage{Format: "q4_0"}},
+		{"smollm2_135M", "q4_1", nn.Storage{Format: "q4_1"}, rlx.MixedBF16},
+		{"llama_1B", "bf16", nn.Storage{OutIn: true, DType: ir.BF16}, rlx.MixedBF16},
+		{"llama_1B", "bf16_f32", nn.Storage{OutIn: true, DType: ir.BF16}, rlx.AsWritten},
+		{"llama_1B", "q4_0", nn.Storage{Format: "q4_0"}, rlx.MixedBF16},
+		{"llama_1B", "q4_0_f32", nn.Storage{Format: "q4_0"}, rlx.AsWritten},
+		{"llama_8B", "bf16", nn.Storage{OutIn: true, DType: ir.BF16}, rlx.MixedBF16},
+		{"llama_8B", "q4_0", nn.Storage{Format: "q4_0"}, rlx.MixedBF16},
 	} {
 		model := randomModel(b, languageModels[c.model], c.storage)
 		for _, users := range []int{1, 8, 32} {
-			b.Run(fmt.Sprintf("%s_%s/users=%d", c.model, c.weights, users), func(b *testing.B) { benchmarkServing(b, session, model, users) })
+			b.Run(fmt.Sprintf("%s_%s/users=%d", c.model, c.weights, users), func(b *testing.B) { benchmarkServing(b, session, model, users, c.precision) })
 		}
 	}
 }
 
-func benchmarkServing(b *testing.B, s *rlx.Session, m generate.Model, users int) {
+func benchmarkServing(b *testing.B, s *rlx.Session, m generate.Model, users int, precision rlx.Precision) {
 	begun := time.Now()
 	e, err := generate.New(b.Context(), s, m, generate.Options{
-		Slots: users, Context: servedPrompt + servedResult, Chunk: servedPrompt, Precision: rlx.MixedBF16,
+		Slots: users, Context: servedPrompt + servedResult, Chunk: servedPrompt, Precision: precision,
 	})
 	must(b, err)
 	defer func() { must(b, e.Close(context.Background())) }()

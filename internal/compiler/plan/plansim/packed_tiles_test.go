@@ -58,6 +58,7 @@ func TestPackedTiles(t *testing.T) {
 		{"bf16", 3, 100, 192, false},
 		{"bf16", 48, 200, 1024, false},
 		{"bf16", 8, 64, 576, true},
+		{"q8_0", 72, 130, 256, true}, // several tiles of columns
 	}
 	for _, format := range slices.Sorted(maps.Keys(tame)) {
 		if _, bytes, _ := ops.PackedBlock(format); bytes > 1 {
@@ -74,9 +75,10 @@ func TestPackedTiles(t *testing.T) {
 	}
 }
 
-// TestPackedTileCandidates runs every schedule of products whose weights pass through workgroup memory and of others.
+// TestPackedTileCandidates runs every schedule of products whose weights pass through workgroup memory and of others, with
+// one tile of columns and with several.
 func TestPackedTileCandidates(t *testing.T) {
-	for _, p := range []packedProduct{{"q4_0", 12, 130, 1024, false}, {"q5_1", 20, 130, 576, false}, {"bf16", 12, 130, 1024, false}} {
+	for _, p := range []packedProduct{{"q4_0", 12, 130, 1024, false}, {"q5_1", 20, 130, 576, false}, {"bf16", 12, 130, 1024, false}, {"bf16", 72, 66, 1024, false}} {
 		g := schedtest.Build(t, func(b *ir.Builder) { b.Output("y", p.value(b, false)) })
 		found := 0
 		for _, c := range schedtest.Choices(t, g, schedtest.Hopper()) {

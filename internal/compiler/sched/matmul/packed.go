@@ -13,9 +13,10 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// packedPlan computes a contraction of few columns with packed weights, or those of BF16, along its rows, such as a linear
-// layer of a language model that decodes several sequences at once. Weights are read once for all columns: threads load packed
-// words and unpack their integers to the registers of fragments, and warp groups multiply these by the columns' operand.
+// packedPlan computes a contraction with packed weights, or those of BF16, along its rows, such as a linear layer of a
+// language model that decodes several sequences at once or takes a prompt. A workgroup has a tile of rows and one of columns.
+// Weights are read once for all columns of a tile: threads load packed words and unpack their integers to the registers of
+// fragments, and warp groups multiply these by the columns' operand.
 // Integers are exact in BF16, and an f32 is the sum of three numbers of BF16, so that products are exact. Sums of blocks are
 // multiplied by the scales of the blocks in f32. A kernel before writes the three parts of the columns' operand as they lie in
 // workgroup memory, to which a chunk of the contracted space is copied while the one before is multiplied. So are stages of
@@ -24,7 +25,8 @@ type packedPlan struct {
 	c       *fusion.Contraction
 	weights int         // the packed operand, which is along the rows of multiply-adds
 	element scalar.Expr // of it, by the variables packedRow and packedK
-	columns int         // the others' free positions, rounded up to whole multiply-adds
+	count   int         // columns: the other operand's free positions
+	columns int         // of a tile, rounded up to whole multiply-adds
 	groups  int         // warp groups of a workgroup
 	parts   int         // split-K
 	chunk   int         // contracted positions of the columns' operand in workgroup memory at a time
@@ -40,14 +42,14 @@ const packedRow, packedK = "any_row", "any_k"
 const (
 	packedUnit     = 64 // contracted positions of an iteration: whole words of two blocks of 18 or 34 bytes
 	packedSpans    = packedUnit / quadSpan
-	maxPackedSide  = 64       // columns
+	maxPackedSide  = 64       // columns of a tile
 	packedShared   = 24 << 10 // bytes of a chunk, of which a workgroup has two
 	maxPackedParts = maxPartials
 	xParts         = 3  // numbers of BF16 of an f32
 	packedSums     = 48 // registers of sums of blocks
 )
 
-// packedPlans returns the plans of a contraction, the cheapest first, or none if it has other operands or many columns.
+// packedPlans returns the plans of a contraction, the cheapest first, or none if it has other operands.
 func packedPlans(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) []*packedPlan {
 	in := c.Node.Inputs()
 	if !e.Caps.Mma || e.Caps.Dialect != dtype.CUDA || e.Long || !tileable(c) || in[0].DType() != ir.F32 || in[1].DType() != ir.F32 {
@@ -57,13 +59,14 @@ func packedPlans(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) []*pac
 		return nil
 	}
 	for weights := range 2 {
-		columns := fusion.Product(c.Free(1 - weights))
-		p := packedPlan{c: c, weights: weights, columns: emit.CeilDiv(columns, 8) * 8}
-		fits := columns > 1 && p.columns <= maxPackedSide && p.rows() >= loop.MmaRows && p.rows() <= loop.MaxElements
+		count := fusion.Product(c.Free(1 - weights))
+		p := packedPlan{c: c, weights: weights, count: count}
+		p.columns = emit.CeilDiv(count, 8*emit.CeilDiv(count, maxPackedSide)) * 8
+		fits := count > 1 && count <= loop.MaxElements && p.rows() >= loop.MmaRows && p.rows() <= loop.MaxElements
 		if !fits || p.columns/2*g.EpilogueWeight() > stationaryOps {
 			continue
 		}
-		if columns > emit.ThinSide && p.findPlain(e, g) {
+		if count > emit.ThinSide && p.findPlain(e, g) {
 			return p.sized(e.Caps)
 		}
 		if p.findElement(e, g) {
@@ -217,22 +220,23 @@ func (p *packedPlan) largestChunk() int {
 // sharedBytes returns the bytes of a chunk in workgroup memory.
 func (p *packedPlan) sharedBytes(chunk int) int { return xParts * ir.BF16.Size() * p.columns * chunk }
 
-// tileRows returns the rows of a workgroup, tiles the number of row tiles.
-func (p *packedPlan) tileRows() int { return p.groups * loop.MmaRows }
-func (p *packedPlan) tiles() int    { return emit.CeilDiv(p.rows(), p.tileRows()) }
+// tileRows returns the rows of a tile, rowTiles and columnTiles the number of tiles.
+func (p *packedPlan) tileRows() int    { return p.groups * loop.MmaRows }
+func (p *packedPlan) rowTiles() int    { return emit.CeilDiv(p.rows(), p.tileRows()) }
+func (p *packedPlan) columnTiles() int { return emit.CeilDiv(p.count, p.columns) }
 
 // schedule returns the plan's schedule.
 func (p *packedPlan) schedule() emit.Schedule {
 	return emit.Schedule{Family: emit.PackedTiles, M: p.tileRows(), K: p.chunk, Split: p.parts}
 }
 
-// Of an iteration of a warp group, in cycles of a multiprocessor: its instructions and multiply-adds, as ownCycles and
-// columnCycles for each column, and the time until its result where little else runs, unitLatency and the copy of the
+// Of an iteration of a warp group, in cycles of a multiprocessor: its instructions, as ownCycles and columnCycles for each
+// column, besides the multiply-adds, and the time until its result where little else runs, unitLatency and the copy of the
 // columns' operand at copyRate bytes a cycle. In q4_0 on an H200 8 × 14336 × 4096 takes 26 µs and 32 × 14336 × 4096 42 µs
 // in four parts, 32 × 4096 × 14336 62 µs in four parts by workgroups of one warp group and 45 µs by those of two.
 const (
 	ownCycles     = 330
-	columnCycles  = 11
+	columnCycles  = 5
 	unitLatency   = 1200
 	copyRate      = 40
 	ownRegisters  = 64       // of a thread, besides sums and totals
@@ -255,20 +259,22 @@ func (p *packedPlan) inFlight() int { return max(1, min(packedSpans, packedSums/
 // the iterations of the multiprocessor that has most of them.
 func (p *packedPlan) cost(caps loop.Caps) float64 {
 	d, k := caps.Profile(), fusion.Product(p.c.K)
-	groups := p.tiles() * p.parts
+	groups := p.rowTiles() * p.columnTiles() * p.parts
 	each := emit.CeilDiv(groups, d.Processors)
 	resident := min(each, p.resident(caps))
-	busy := float64(resident*p.groups) * (ownCycles + columnCycles*float64(p.columns))
+	products := 2 * float64(xParts*loop.MmaRows*packedUnit) / d.Matrix * d.Clock // cycles of a column
+	busy := float64(resident*p.groups) * (ownCycles + (columnCycles+products)*float64(p.columns))
 	latency := unitLatency + float64(resident*p.sharedBytes(packedUnit))/copyRate
 	cycles := float64(each) / float64(resident) * float64(k/packedUnit/p.parts) * max(latency, busy)
-	columns := float64(groups) * float64(p.sharedBytes(k/p.parts))
 	bytes := packedByte
 	if p.plain {
 		bytes = float64(ir.BF16.Size())
 	}
-	time := max(cycles/d.Clock, float64(p.rows()*k)*bytes/d.Bandwidth(), columns/d.CacheBandwidth())
+	bytes *= float64(p.rows()) * float64(k)
+	cached := float64(groups)*float64(p.sharedBytes(k/p.parts)) + float64(p.columnTiles())*bytes
+	time := max(cycles/d.Clock, bytes/d.Bandwidth(), cached/d.CacheBandwidth())
 	if p.parts > 1 {
-		time += d.Launch + d.Latency + 2*4*float64(p.parts*p.rows()*p.columns)/d.CacheBandwidth()
+		time += d.Launch + d.Latency + 2*4*float64(p.parts)*float64(p.rows())*float64(p.count)/d.CacheBandwidth()
 	}
 	return splitColumnNs + d.Launch + d.Latency + time
 }
@@ -295,7 +301,7 @@ type packedEmitter struct {
 	sums       [][]string     // of blocks, some of which are in flight
 	totals     []scalar.Expr
 	stages     int         // two stages of the weights in workgroup memory
-	tile       scalar.Expr // the row tile of the workgroup
+	tile, side scalar.Expr // the row tile and the column tile of the workgroup
 	stage      scalar.Expr // the buffer of the current stage
 }
 
@@ -342,15 +348,18 @@ func (m *packedEmitter) kernel(name string, result resultStores) emit.Launch {
 	return m.Launch(name)
 }
 
-// assign names the part and the row tile of the workgroup, and the thread's origin.
+// assign names the part and the tiles of the workgroup, and the thread's origin. Workgroups that run at the same time have
+// the same rows, whose weights the cache holds.
 func (m *packedEmitter) assign() {
 	p := m.p
 	threads := p.groups * loop.WarpGroup
 	m.Workgroup = [3]int{threads, 1, 1}
-	workgroup, valid := m.BoundedGroup(p.tiles() * p.parts)
+	sides, tiles := p.columnTiles(), p.columnTiles()*p.rowTiles()
+	workgroup, valid := m.BoundedGroup(tiles * p.parts)
 	m.valid = valid
-	m.part = m.Bounded("part", scalar.FloorDiv(workgroup, loop.Int(p.tiles())), p.parts)
-	m.tile = m.Bounded("tile", scalar.Mod(workgroup, loop.Int(p.tiles())), p.tiles())
+	m.part = m.Bounded("part", scalar.FloorDiv(workgroup, loop.Int(tiles)), p.parts)
+	m.tile = m.Bounded("tile", scalar.FloorDiv(scalar.Mod(workgroup, loop.Int(tiles)), loop.Int(sides)), p.rowTiles())
+	m.side = m.Bounded("side", scalar.Mod(workgroup, loop.Int(sides)), sides)
 	m.thread = loop.LocalID(0, threads)
 	row, column := m.atom.Origin(m.thread)
 	m.warp = m.Bounded("warp", scalar.FloorDiv(m.thread, loop.Int(loop.Warp)), p.tileRows()/atomRows)
@@ -421,6 +430,7 @@ func (p *packedPlan) chunkLength() int { return xParts * p.columns * p.chunk }
 // copyChunk starts the copy of a chunk to a buffer.
 func (m *packedEmitter) copyChunk(chunk, buffer scalar.Expr) {
 	length, each := m.p.chunkLength(), loop.ChunkElements(ir.BF16)
+	chunk = scalar.Add(scalar.Mul(m.side, loop.Int(fusion.Product(m.p.c.K)/m.p.chunk)), chunk)
 	threads := m.p.groups * loop.WarpGroup
 	m.Loop("piece", m.thread, loop.Int(length/each), threads, length/each-1, func(at scalar.Expr) {
 		at = scalar.Mul(at, loop.Int(each))
@@ -431,18 +441,18 @@ func (m *packedEmitter) copyChunk(chunk, buffer scalar.Expr) {
 	})
 }
 
-// splitColumns returns the launch that splits the columns' operand into three numbers of BF16, and these: for each
-// iteration and part a [loop.Tile] of all columns, in the order of the fragments. A thread has a span.
+// splitColumns returns the launch that splits the columns' operand into three numbers of BF16, and these: for each tile,
+// iteration and part a [loop.Tile] of its columns, in the order of the fragments. A thread has a span.
 func splitColumns(e *emit.Emitter, g *fusion.Group, p *packedPlan) (emit.Launch, *fusion.Tensor) {
 	c, other, row := p.c, 1-p.weights, loop.RowElements(ir.BF16)
 	units, each := fusion.Product(c.K)/packedUnit, loop.ChunkElements(ir.BF16)
-	t := e.Partition.Scratch("parts", ir.BF16, units, xParts, p.columns, row)
+	t := e.Partition.Scratch("parts", ir.BF16, p.columnTiles(), units, xParts, p.columns, row)
 	w := emit.NewVectorizer(e.Sibling().WithThreads(emit.GroupThreads))
 	load := w.Reader().Operand(c.Node)
-	w.Threads(units*p.columns*packedSpans, func(i scalar.Expr) {
-		at := w.Unflatten(i, []int{units, p.columns, packedSpans})
-		unit, column, span := at[0], at[1], at[2]
-		free := w.Unflatten(w.Simplify(scalar.Min(column, loop.Int(fusion.Product(c.Free(other))-1))), c.Free(other))
+	w.Threads(p.columnTiles()*units*p.columns*packedSpans, func(i scalar.Expr) {
+		at := w.Unflatten(i, []int{p.columnTiles(), units, p.columns, packedSpans})
+		side, unit, column, span := at[0], at[1], at[2], at[3]
+		free := w.Unflatten(w.Simplify(scalar.Min(p.column(side, column), loop.Int(p.count-1))), c.Free(other))
 		var x []scalar.Expr
 		for j := range quadSpan {
 			k := scalar.Add(scalar.Mul(unit, loop.Int(packedUnit)), scalar.Add(scalar.Mul(span, loop.Int(quadSpan)), loop.Int(j)))
@@ -453,7 +463,7 @@ func splitColumns(e *emit.Emitter, g *fusion.Group, p *packedPlan) (emit.Launch,
 			for half := range 2 {
 				piece := scalar.Xor(scalar.Add(scalar.Mul(span, loop.Int(2)), loop.Int(half)), scalar.Mod(column, loop.Int(8)))
 				for j := range each {
-					to := ir.Index{unit, loop.Int(part), column, w.Simplify(scalar.Add(scalar.Mul(piece, loop.Int(each)), loop.Int(j)))}
+					to := ir.Index{side, unit, loop.Int(part), column, w.Simplify(scalar.Add(scalar.Mul(piece, loop.Int(each)), loop.Int(j)))}
 					stores = append(stores, emit.PendingStore{Tensor: t, At: to, Value: scalar.Const(ir.BF16, 0)})
 				}
 			}
@@ -475,6 +485,11 @@ func splitColumns(e *emit.Emitter, g *fusion.Group, p *packedPlan) (emit.Launch,
 		w.Store(stores, each, emit.Always(each))
 	})
 	return w.Launch(g.Name() + "_parts_of_columns"), t
+}
+
+// column returns a column by its tile and its place in it.
+func (p *packedPlan) column(side, at scalar.Expr) scalar.Expr {
+	return scalar.Add(scalar.Mul(side, loop.Int(p.columns)), at)
 }
 
 // zeroIndex returns the first position of a space.
@@ -608,12 +623,11 @@ func (m *packedEmitter) unpack(spans []weightSpan) {
 func (m *packedEmitter) result(i int, result resultStores) (exists scalar.Expr, stores []emit.PendingStore) {
 	c := m.p.c
 	down, right := m.atom.Sum(i)
-	columns := fusion.Product(c.Free(1 - m.p.weights))
 	row := m.row(down)
-	column := scalar.Add(scalar.Mul(m.column, loop.Int(2)), loop.Int(right))
-	exists = m.Simplify(scalar.And(scalar.Lt(row, loop.Int(m.p.rows())), scalar.Lt(column, loop.Int(columns))))
+	column := m.p.column(m.side, scalar.Add(scalar.Mul(m.column, loop.Int(2)), loop.Int(right)))
+	exists = m.Simplify(scalar.And(scalar.Lt(row, loop.Int(m.p.rows())), scalar.Lt(column, loop.Int(m.p.count))))
 	ofRow := m.Unflatten(m.Simplify(scalar.Min(row, loop.Int(m.p.rows()-1))), c.Free(m.p.weights))
-	ofColumn := m.Unflatten(m.Simplify(scalar.Min(column, loop.Int(columns-1))), c.Free(1-m.p.weights))
+	ofColumn := m.Unflatten(m.Simplify(scalar.Min(column, loop.Int(m.p.count-1))), c.Free(1-m.p.weights))
 	at := m.out.point(ofColumn, ofRow)
 	if m.p.weights == 0 {
 		at = m.out.point(ofRow, ofColumn)

@@ -36,9 +36,14 @@ func (w *Space) Rule() emit.Schedule {
 	if !emit.WithMma {
 		return w.withoutStationary()
 	}
-	if s, ok := w.device.ofPacked(); ok {
+	if s, ok := w.device.ofPacked(w); ok {
 		return s
 	}
+	return w.withoutPacked()
+}
+
+// withoutPacked returns the default schedule among the others than PackedTiles.
+func (w *Space) withoutPacked() emit.Schedule {
 	return w.device.orStationary(w, w.withoutStationary())
 }
 
@@ -225,7 +230,7 @@ func tileFor(s emit.Schedule) (tile, bool) {
 // none, has not the types of its plans either.
 type deviceSpace interface {
 	rule() (emit.Schedule, bool)
-	ofPacked() (emit.Schedule, bool)
+	ofPacked(w *Space) (emit.Schedule, bool)
 	insteadOf(reduction emit.Ranked) emit.Schedule
 	orStationary(w *Space, s emit.Schedule) emit.Schedule
 	orRows(few, rows emit.Schedule) emit.Schedule
@@ -283,12 +288,18 @@ func (w *deviceCandidates) rule() (emit.Schedule, bool) {
 }
 
 // ofPacked returns the schedule of a product with packed weights, if it is one: others unpack a weight for each few results,
-// which their costs do not count.
-func (w *deviceCandidates) ofPacked() (emit.Schedule, bool) {
+// which their costs do not count. Weights of BF16, which need no unpacking, are multiplied in several tiles of columns where
+// this costs less than the other schedules.
+func (w *deviceCandidates) ofPacked(all *Space) (emit.Schedule, bool) {
 	if len(w.packed) == 0 {
 		return emit.Schedule{}, false
 	}
-	return w.packed[0].schedule(), true
+	p := w.packed[0]
+	s := p.schedule()
+	if p.plain && p.columnTiles() > 1 {
+		return s, w.cost(s) < all.ranked(all.withoutPacked()).Cost
+	}
+	return s, true
 }
 
 // packedBy returns the plan of a product with packed weights by its schedule, or nil.
