@@ -339,25 +339,34 @@ func (p *packedRows) ranged(prefix string, x scalar.Expr, n int) scalar.Expr {
 // thread adds a slice to those of the thread.
 func (p *packedRows) thread(slice scalar.Expr) { p.slice = append(p.slice, slice) }
 
-// overRows writes f for the rows of a workgroup, some at a time.
+// overRows writes f for the rows of a workgroup, some at a time. The words of the first ones are loaded before the activations:
+// where these are all rows, on WebGPU alone. CUDA's compiler orders loads itself, and there SmolLM2-135M decodes 1,614 tokens/s
+// on an H200, with them 1,584, while by WebGPU its kernels take 850 µs a token, with them 837.
 func (p *packedRows) overRows(rows, atOnce int, f func(at scalar.Expr)) {
-	if rows == atOnce {
+	if emit.WithMma && rows == atOnce && p.Caps.Dialect == dtype.CUDA {
 		f(loop.Int(0))
 		return
 	}
-	name := p.Name("r")
-	outer := p.Body
+	name, at, outer := "", loop.Int(0), p.Body
+	if rows > atOnce {
+		name = p.Name("r")
+		at = scalar.NewVar(name, ir.I32, 0, int64(rows-atOnce))
+	}
 	p.Body = nil
 	p.rows, p.weights.from = &rowLoop{}, p.loadAhead
-	f(scalar.NewVar(name, ir.I32, 0, int64(rows-atOnce)))
+	f(at)
 	outer = append(outer, p.rows.before...)
 	if p.fixed() {
 		p.rows.words = append(p.rows.words, &loop.Barrier{Kernels: true})
 	}
 	outer = slices.Insert(outer, p.start, p.rows.words...)
 	p.rows, p.weights.from = nil, nil
+	if rows == atOnce {
+		p.Body = append(outer, p.Body...)
+		return
+	}
 	// WGSL's NoUnroll begins a loop at a number that is not uniform, which shuffles in it need.
-	rolled := p.Caps.Dialect == dtype.CUDA
+	rolled := emit.WithMma && p.Caps.Dialect == dtype.CUDA
 	p.Body = append(outer, &loop.For{Var: name, Start: loop.Int(0), End: loop.Int(rows), Step: loop.Int(atOnce), NoUnroll: rolled, Body: p.Body})
 }
 
@@ -394,10 +403,13 @@ func (p *packedRows) fixed() bool {
 
 // loadNext writes the loads of the words of the next iteration that the current row no longer needs.
 func (p *packedRows) loadNext() {
-	if p.rows != nil && len(p.rows.after) > 0 {
-		p.Body = append(p.Body, &loop.If{Cond: p.rows.more, Then: p.rows.after})
-		p.rows.after = nil
+	if p.rows == nil || len(p.rows.after) == 0 {
+		return
 	}
+	if more, known := p.rows.more.IntConst(); !known || more != 0 {
+		p.Body = append(p.Body, &loop.If{Cond: p.rows.more, Then: p.rows.after})
+	}
+	p.rows.after = nil
 }
 
 // beforeRows names a value before the loop over rows, if there is one.

@@ -294,7 +294,7 @@ class Request implements Generation {
   }
 
   async *#pieces(take: (token: number) => Taken, flights: Promise<number>[], results: number[]): AsyncGenerator<Piece, void, void> {
-    const { allow } = this.#options, most = allow ? 1 : 3;
+    const { allow } = this.#options, most = allow ? 1 : 5;
     for (let issued = 1; !this.finish;) {
       this.#check();
       while (flights.length < most && issued < this.#limit) {
