@@ -279,12 +279,6 @@ class Request implements Generation {
     this.#past = prompt.length;
   }
 
-  /** Begins the run of the next token. */
-  async #decode(flights: Promise<number>[]): Promise<void> {
-    await this.#run('decode', { past: Int32Array.of(this.#past) }, flights);
-    this.#past++;
-  }
-
   /** Runs an entry. The token that it chooses, or that is drawn instead, joins `flights`. */
   async #run(entry: 'prefill' | 'decode', inputs: Inputs, flights?: Promise<number>[]): Promise<void> {
     const { program } = this.#model, read = { read: ['token'] }, draws = !!flights && (this.#options.temperature ?? 0) > 0, by = samplingRow(this.#options, draws ? this.#random() : 0);
@@ -294,12 +288,14 @@ class Request implements Generation {
   }
 
   async *#pieces(take: (token: number) => Taken, flights: Promise<number>[], results: number[]): AsyncGenerator<Piece, void, void> {
-    const { allow } = this.#options, most = allow ? 1 : 5;
+    const { allow } = this.#options;
     for (let issued = 1; !this.finish;) {
       this.#check();
-      while (flights.length < most && issued < this.#limit) {
+      // A page hears late of a token, in which time a fast device computes several. A slow one would compute more than are needed.
+      while (flights.length < (allow ? 1 : this.stats.decodeRate > 200 ? 5 : 3) && issued < this.#limit) {
         if (allow) await this.#writeBias();
-        await this.#decode(flights);
+        await this.#run('decode', { past: Int32Array.of(this.#past) }, flights);
+        this.#past++;
         issued++;
       }
       const token = await flights[0]!;
