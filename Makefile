@@ -122,7 +122,7 @@ js: wasm $(JS_TOOLS) ## build the npm package into js/dist
 .PHONY: demo-assets
 demo-assets: js $(PEERS) ## write the demo's pages and their data: the digits, graphs, plans, types, the documentation
 	$(NODE) demo/pages/build.mjs
-	$(GO_RUN) ./demo/build demo/web/assets
+	$(GO_RUN) ./demo/build demo/web/assets build/small
 	$(NODE) demo/build/types.mjs
 	$(GO_RUN) ./wasm/gen build/ops.json
 	$(NODE) demo/docs/build.mjs
