@@ -122,7 +122,7 @@ js: wasm $(JS_TOOLS) ## build the npm package into js/dist
 .PHONY: demo-assets
 demo-assets: js $(PEERS) ## write the demo's pages and their data: the digits, graphs, plans, types, the documentation
 	$(NODE) demo/pages/build.mjs
-	$(GO_RUN) ./demo/build demo/web/assets
+	$(GO_RUN) ./demo/build demo/web/assets build/small
 	$(NODE) demo/build/types.mjs
 	$(GO_RUN) ./wasm/gen build/ops.json
 	$(NODE) demo/docs/build.mjs
@@ -141,7 +141,7 @@ site: js demo-assets ## write the site as static files, for any folder of a serv
 .PHONY: workers
 workers: ## build the Go compile service for Cloudflare Workers, to build/workers (its module needs github.com/syumai/workers)
 	cd wasm/edge/workers && $(GO) run github.com/syumai/workers/cmd/workers-assets-gen -mode=go -o ../../../build/workers
-	cd wasm/edge/workers && GOOS=js GOARCH=wasm $(GO) vet -trimpath .
+	cd wasm/edge/workers && $(RARE_GC) GOOS=js GOARCH=wasm $(GO) vet -trimpath .
 	cd wasm/edge/workers && $(RARE_GC) GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags='-s -w' -o ../../../build/workers/app.wasm .
 
 ##@ Check
@@ -379,7 +379,7 @@ lint: $(JS_TOOLS) ## check format, vet (for every system and js/wasm), staticche
 	$(RARE_GC) $(GO) build -o build/sourcevet ./internal/sourcevet # which compiles nothing for the other systems
 	$(RARE_GC) build/sourcevet -systems js/wasm ./wasm/...
 	$(LARGE_GC) build/sourcevet -systems $(TARGETS) ./...
-	dead=$$($(GO) tool deadcode -test ./... | sed -E '$(REACHED)'); [ -z "$$dead" ] || { echo "$$dead"; exit 1; }
+	dead=$$($(LARGE_GC) $(GO) tool deadcode -test ./... | sed -E '$(REACHED)'); [ -z "$$dead" ] || { echo "$$dead"; exit 1; }
 	$(NODE) js/node_modules/typescript/lib/tsc.js -p js --noEmit
 
 .PHONY: apidiff

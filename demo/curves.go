@@ -40,7 +40,7 @@ func Digits(t *testing.T, b native.Backend, name string, steps int) {
 	must(json.Unmarshal(curves, &want))
 	train, _, err := data.Digits()
 	must(err)
-	module, err := models.All()[name].Module(1)
+	module, err := models.All()[name].Module(models.Batch, 1)
 	must(err)
 	ctx := context.Background()
 	p, err := b.Compile(ctx, module, native.Options{})

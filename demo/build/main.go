@@ -1,11 +1,15 @@
 // Command build writes the data files of the demo's pages:
 //
-//	go run ./demo/build FOLDER
+//	go run ./demo/build FOLDER SMALL
 //
 // digits.bin (all labels, then all pictures, one byte a number), shakespeare.txt.gz, and for each
 // model a plan compiled ahead of time, digits-NAME.rlxp or gpt-NAME.rlxp: for WebGPU, with variants
 // for the CPU except for the large GPT. The home page fetches field.rlxp for WebGPU, or
 // field-relaxed.rlxp or field-simd.rlxp for CPUs with or without relaxed SIMD.
+//
+// The second folder gets digits-mlp.rlxp and gpt-tiny.rlxp with smaller batches and a smaller context, for
+// tests of what a page does while a network is trained: a GPU emulated by software compiles their kernels in a
+// third of the time, and makes a step in a quarter.
 package main
 
 import (
@@ -24,10 +28,13 @@ import (
 
 func main() {
 	log.SetFlags(0)
-	if len(os.Args) != 2 {
-		log.Fatal("usage: build FOLDER")
+	if len(os.Args) != 3 {
+		log.Fatal("usage: build FOLDER SMALL")
 	}
 	if err := write(os.Args[1]); err != nil {
+		log.Fatal(err)
+	}
+	if err := writeSmall(os.Args[2]); err != nil {
 		log.Fatal(err)
 	}
 }
@@ -80,7 +87,7 @@ func writeDigits(folder string) error {
 		return err
 	}
 	for name, m := range models.All() {
-		if err := writePlan(folder, "digits-"+name, true, func() (*ir.Module, error) { return m.Module(data.TestCount) }); err != nil {
+		if err := writePlan(folder, "digits-"+name, true, func() (*ir.Module, error) { return m.Module(models.Batch, data.TestCount) }); err != nil {
 			return err
 		}
 	}
@@ -92,16 +99,52 @@ func writeText(folder string) error {
 	if err := os.WriteFile(filepath.Join(folder, "shakespeare.txt.gz"), data.ShakespeareFile(), 0o644); err != nil {
 		return err
 	}
-	plain, err := data.Shakespeare()
+	gpts, err := pageGPTs()
 	if err != nil {
 		return err
 	}
-	for name, m := range models.PageGPTs(len(data.NewText(plain).Characters)) {
+	for name, m := range gpts {
 		if err := writePlan(folder, "gpt-"+name, name != "large", func() (*ir.Module, error) { return m.Module(name) }); err != nil {
 			return err
 		}
 	}
 	return nil
+}
+
+// pageGPTs returns the models of the language model's page, by name.
+func pageGPTs() (map[string]models.GPT, error) {
+	plain, err := data.Shakespeare()
+	if err != nil {
+		return nil, err
+	}
+	return models.PageGPTs(len(data.NewText(plain).Characters)), nil
+}
+
+// The sizes of small plans. The digits page is given those of its batches, see serveSmall of demo/test/browser/page.mjs;
+// the page of the language model finds its own in the plan.
+const (
+	smallBatch   = 32
+	smallTest    = 40
+	smallRows    = 4
+	smallContext = 16
+)
+
+// writeSmall writes the plans of small sizes.
+func writeSmall(folder string) error {
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return err
+	}
+	mlp := func() (*ir.Module, error) { return models.MLP().Module(smallBatch, smallTest) }
+	if err := writePlan(folder, "digits-mlp", true, mlp); err != nil {
+		return err
+	}
+	gpts, err := pageGPTs()
+	if err != nil {
+		return err
+	}
+	tiny := gpts["tiny"]
+	tiny.Batch, tiny.Context = smallRows, smallContext
+	return writePlan(folder, "gpt-tiny", true, func() (*ir.Module, error) { return tiny.Module("tiny") })
 }
 
 // writePlan writes the plan file of a module, with variants for the CPU if the model runs there.

@@ -125,7 +125,7 @@ func (l *learner) compile(ctx context.Context, s *rlx.Session, o options) error 
 	if !ok {
 		return ir.Errorf(ir.ErrName, "unknown model %q: have mlp and cnn", o.model)
 	}
-	module, err := model.Module(l.test.Len())
+	module, err := model.Module(models.Batch, l.test.Len())
 	if err != nil {
 		return err
 	}

@@ -60,7 +60,7 @@ func TestCurvesOnTheCPUEqualReference(t *testing.T) {
 // trainOnCPU returns the losses of the first steps.
 func trainOnCPU(t *testing.T, m models.Model, c curves) []float64 {
 	t.Helper()
-	module, err := m.Module(1)
+	module, err := m.Module(models.Batch, 1)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -200,10 +200,10 @@ func (m Model) InitGraph(step *ir.Graph) (*ir.Graph, error) {
 	})
 }
 
-// Module returns the module of a demo, with entries that share their state: init (seed), step (a
-// batch of Batch digits and lr), eval (evalBatch digits), predict (one digit).
-func (m Model) Module(evalBatch int) (*ir.Module, error) {
-	step, err := m.StepGraph(Batch)
+// Module returns the module of a demo, with entries that share their state: init (seed), step (batch
+// digits and lr), eval (evalBatch digits), predict (one digit).
+func (m Model) Module(batch, evalBatch int) (*ir.Module, error) {
+	step, err := m.StepGraph(batch)
 	if err != nil {
 		return nil, err
 	}

@@ -12,7 +12,10 @@ const folder = new URL('../../native/lm/testdata/', import.meta.url);
 const fileOf = (name) => openGGUF(readFileSync(new URL(`${name}/model.gguf`, folder)));
 const { prompt: { data: prompt }, greedy: { data: greedy } } = decodeSafetensors(readFileSync(new URL('llama/expected.safetensors', folder))).tensors;
 
-before(() => init({ compileWorker: false, worker: false }));
+/** Plans by what they are made from: several tests open the same model. */
+const cache = new Map();
+
+before(() => init({ compileWorker: false, worker: false, cache }));
 
 /** A tokenizer whose texts are numbers. */
 const numbers = {
@@ -200,7 +203,7 @@ test('on WebGPU', async (t) => {
     const adapter = await gpu.requestAdapter(options), request = adapter.requestDevice.bind(adapter);
     return Object.defineProperty(adapter, 'requestDevice', { value: async (descriptor) => devices[devices.push(await request(descriptor)) - 1] });
   };
-  await init({ gpu: { requestAdapter }, compileWorker: false, worker: false });
+  await init({ gpu: { requestAdapter }, compileWorker: false, worker: false, cache });
   const one = await openModel(file, { on: 'gpu', chunk: 8 }), want = [];
   for (const request of requests) want.push(same(await resultOf(one, request)));
   one.close();

@@ -15,7 +15,10 @@ const bytesOf = (path) => readFileSync(new URL(path, folder));
 const names = readdirSync(folder, { withFileTypes: true }).filter((entry) => entry.isDirectory()).map(({ name }) => name);
 const chunk = 5;
 
-before(() => init({ compileWorker: false, worker: false }));
+/** Plans by what they are made from: several tests open the same model. */
+const cache = new Map();
+
+before(() => init({ compileWorker: false, worker: false, cache }));
 
 const tensorsOf = (path) => decodeSafetensors(bytesOf(path)).tensors;
 
@@ -458,7 +461,7 @@ test('the memory of a tuning is known before weights are read', async (t) => {
 test('on WebGPU, with packed weights, the tokens are the same', async (t) => {
   const { gpu, close } = await openDawn(), { prompt, greedy } = expectedOf('llama');
   t.after(close);
-  await init({ gpu, compileWorker: false, worker: false });
+  await init({ gpu, compileWorker: false, worker: false, cache });
   const model = await lm.openModel(await lm.openGGUF(bytesOf('llama/model.gguf')), { on: 'gpu', context: 40 });
   t.after(() => model.close());
   assert.equal(model.program.device.name, 'webgpu');
@@ -473,7 +476,7 @@ test('a GPU that is lost in the middle of a text ends it with an error', async (
     const adapter = await gpu.requestAdapter(options), request = adapter.requestDevice.bind(adapter);
     return Object.defineProperty(adapter, 'requestDevice', { value: async (descriptor) => devices[devices.push(await request(descriptor)) - 1] });
   };
-  await init({ gpu: { requestAdapter }, compileWorker: false, worker: false });
+  await init({ gpu: { requestAdapter }, compileWorker: false, worker: false, cache });
   for (const temperature of [0, 1]) {
     const model = await lm.openModel(await lm.openGGUF(bytesOf('llama/model.gguf')), { on: 'gpu', context: 60 });
     t.after(() => model.close());
@@ -491,7 +494,7 @@ test('a GPU that is lost in the middle of a text ends it with an error', async (
 test('experts that stay packed on a GPU', async (t) => {
   const { gpu, close } = await openDawn();
   t.after(close);
-  await init({ gpu, compileWorker: false, worker: false });
+  await init({ gpu, compileWorker: false, worker: false, cache });
   await holdMixture(t, 'gpu');
 });
 
@@ -499,7 +502,7 @@ test('kernels use subgroups where all have 32 threads', async (t) => {
   const real = openGPU({ backend: 'null' }), file = await lm.openGGUF(bytesOf('llama/model.gguf'));
   for (const [subgroupMinSize, features] of [[32, ['subgroups', 'subgroup-size-control']], [16, []]]) {
     const requestAdapter = async () => Object.defineProperty(await real.requestAdapter(), 'info', { value: { vendor: 'test', subgroupMinSize, subgroupMaxSize: 32 } });
-    await init({ gpu: { requestAdapter }, compileWorker: false, worker: false });
+    await init({ gpu: { requestAdapter }, compileWorker: false, worker: false, cache });
     const model = await lm.openModel(file, { on: 'gpu', context: 40 });
     t.after(() => model.close());
     assert.deepEqual(model.program.plan.requires.features, features);

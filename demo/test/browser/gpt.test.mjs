@@ -5,11 +5,11 @@ import { after, before, test } from 'node:test';
 import { axe } from '../../../js/test/rig/chromium.mjs';
 import { countGPU } from '../../../js/test/rig/counter.mjs';
 import { longestTask } from './tasks.mjs';
-import { bottomOf, colored, figure, openDemo, pause, restart, serveDemo, shots, stepsOf } from './page.mjs';
+import { bottomOf, colored, figure, openDemo, pause, restart, serveDemo, serveSmall, shots, stepsOf } from './page.mjs';
 
-let server;
-before(async () => { server = await serveDemo(); });
-after(() => server.close());
+let server, small;
+before(async () => { [server, small] = await Promise.all([serveDemo(), serveSmall()]); });
+after(() => Promise.all([server.close(), small.close()]));
 
 const textOf = (page, id) => page.locator(`#${id}`).textContent();
 
@@ -20,7 +20,7 @@ const sampleOf = (page, steps) => page.waitForFunction((least) => Number(/\d[\d,
 const measured = (page, least) => page.waitForFunction((most) => parseFloat(document.getElementById('held').textContent) < most, least, { timeout: 120_000, polling: 50 });
 
 test('learns and writes on WebGPU, goes on from a prompt, from a pause and from a file, and creates nothing; a software GPU has the tiny model only', async (t) => {
-  const page = await openDemo(t, server, { path: '/gpt.html?worker=off', init: [countGPU] });
+  const page = await openDemo(t, small, { path: '/gpt.html?worker=off', init: [countGPU] });
   assert.equal(await textOf(page, 'device-kind'), 'WebGPU');
   assert.match(await textOf(page, 'dispatches'), /\d kernels, 1 submission/);
   assert.equal(await page.locator('input[name=model]:checked').inputValue(), 'tiny', 'a GPU emulated by software begins with what it can train');

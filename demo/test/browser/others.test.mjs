@@ -4,6 +4,7 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { missing, visit } from '../../../js/test/rig/browsers.mjs';
+import { quickLavapipe } from '../../../js/test/rig/dawn.mjs';
 import { strictCSP } from '../../../js/test/rig/serve.mjs';
 import { demoMounts } from '../../../js/serve.mjs';
 import { randomModel } from './random-model.mjs';
@@ -30,10 +31,13 @@ export default async () => {
 };
 `;
 
+/** Here lavapipe runs each kernel often enough that LLVM's optimisation pays, though not code for long vectors. */
+const shortVectors = { LP_NATIVE_VECTOR_WIDTH: quickLavapipe.LP_NATIVE_VECTOR_WIDTH };
+
 /** Runs such a module, and gives what it reports when nothing went wrong. */
 async function train(t, name, module, webgpu) {
   const csp = strictCSP.replace("frame-ancestors 'none'", "frame-ancestors 'self'; frame-src 'self'");
-  const { value, problems } = await visit(t, name, { module, mounts: { '/demo': demo, '/demo/rlx': dist, '/rlx': dist }, csp, webgpu, seconds: 240 });
+  const { value, problems } = await visit(t, name, { module, mounts: { '/demo': demo, '/demo/rlx': dist, '/rlx': dist }, csp, webgpu, env: shortVectors, seconds: 240 });
   assert.equal(value.problem, '');
   assert.deepEqual(problems, []);
   assert.equal(value.kind, webgpu ? 'WebGPU' : 'CPU');

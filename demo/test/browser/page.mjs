@@ -1,6 +1,6 @@
 // The demo's page in Chromium, as the tests open it.
 
-import { mkdirSync } from 'node:fs';
+import { mkdirSync, readFileSync } from 'node:fs';
 import { after } from 'node:test';
 import { closeShared, plainHost, shareChromium } from '../../../js/test/rig/chromium.mjs';
 import { serve } from '../../../js/test/rig/serve.mjs';
@@ -12,6 +12,17 @@ mkdirSync(shots, { recursive: true });
 
 /** Serves the demo as `make demo` does. */
 export const serveDemo = () => serve(demoMounts, { ...demoOptions, hosts: [plainHost] });
+
+/**
+ * Serves the demo with networks of smaller batches, of which demo/build writes the plans: for tests of what a page does while
+ * one is trained, not of what it has learned.
+ */
+export function serveSmall(options = demoOptions) {
+  const read = (path) => readFileSync(new URL(path, import.meta.url), 'utf8'), at = (path) => new URL(`../../../build/small/${path}`, import.meta.url).pathname;
+  const data = read('../../web/digit-data.js').replace('testCount = 360', 'testCount = 40').replace('batchSize = 128', 'batchSize = 32');
+  const plans = Object.fromEntries(['digits-mlp', 'gpt-tiny'].map((name) => [`/assets/${name}.rlxp`, at(`${name}.rlxp`)]));
+  return serve({ ...demoMounts, ...plans, '/digit-data.js': { body: data, type: 'text/javascript' } }, { ...options, hosts: [plainHost] });
+}
 
 after(closeShared);
 

@@ -38,6 +38,9 @@ async function assertStill(page, path) {
   assert.ok(sum <= 0.05, `${path}: the layout shifts by ${sum}`);
 }
 
+/** Has no network of digits and text train by itself. */
+const paused = () => sessionStorage.setItem(`rlx paused ${location.pathname}`, 'true');
+
 /** Opens a page of the site, and waits until it can be used. */
 async function visit(path, init, viewport) {
   const page = await browser.open();
@@ -79,7 +82,7 @@ test('every page works in a folder, and without any storage', async () => {
 
 test('the keyboard skips the links, and where it is can be seen', async () => {
   for (const path of pages) {
-    const page = await visit(path);
+    const page = await visit(path, paused);
     await assertStill(page, path);
     await page.keyboard.press('Tab');
     assert.equal(await page.evaluate(() => document.activeElement.textContent), 'Skip to the content', path);
@@ -100,7 +103,7 @@ test('the keyboard skips the links, and where it is can be seen', async () => {
 });
 
 test('a digit is drawn by keyboard, and read', async () => {
-  const page = await visit('digits.html', () => sessionStorage.setItem(`rlx paused ${location.pathname}`, 'true'));
+  const page = await visit('digits.html', paused);
   await page.focus('#pad');
   assert.ok(await page.locator('#pad-keys').isHidden() || await page.locator('#pad-text').isHidden(), 'one line below the pad');
   const { y } = await page.evaluate(() => ({ y: scrollY }));

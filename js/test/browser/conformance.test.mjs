@@ -1,5 +1,5 @@
-// The conformance suite in Chromium, in the page: the models, modules with dispatches in two dimensions, and of the others an eighth of
-// the light ones and a quarter of the heavy ones, whose kernels SwiftShader takes seconds to compile. Tint compiles all modules in Node
+// The conformance suite in Chromium, in the page: the models, modules with dispatches in two dimensions, and of the others an eighth,
+// on the CPU a quarter of the heavy ones, whose kernels SwiftShader takes seconds to compile. Tint compiles all modules in Node
 // (conformance-tint.test.mjs), lavapipe runs a part of the light ones over the same Dawn, native WebGPU runs every
 // sample on the same SwiftShader, and Node the whole suite on the same engine of WebAssembly.
 
@@ -18,7 +18,7 @@ const load = async (name) => (await fetch('/suite/' + name)).arrayBuffer();
 globalThis.run = async (on) => {
   const device = on === 'gpu' ? await (await navigator.gpu.requestAdapter()).requestDevice() : undefined;
   const count = { light: 0, heavy: 0 };
-  const select = (module) => isModel(module) || isPlane(module) || (isLight(module) ? count.light++ % 8 : count.heavy++ % 4) === 0;
+  const select = (module) => isModel(module) || isPlane(module) || (isLight(module) ? count.light++ % 8 : count.heavy++ % (device ? 8 : 4)) === 0;
   return runConformance({ device, load, select });
 };
 globalThis.ready = true;

@@ -7,6 +7,7 @@ import { test } from 'node:test';
 import { fileURLToPath } from 'node:url';
 import { suiteFolder } from '../conformance-suite.mjs';
 import { missing, visit } from '../rig/browsers.mjs';
+import { quickLavapipe } from '../rig/dawn.mjs';
 import { isolation, strictCSP } from '../rig/serve.mjs';
 
 const folder = (path) => fileURLToPath(new URL(path, import.meta.url));
@@ -105,12 +106,12 @@ test('webkit computes with one thread where an isolated page has no shared memor
 });
 
 test('firefox trains on WebGPU', { skip: missing('firefox') }, async (t) => {
-  check(await visit(t, 'firefox', { module: training({ on: 'gpu' }), mounts, csp: strictCSP, webgpu: true }), { device: /^WebGPU$/ });
+  check(await visit(t, 'firefox', { module: training({ on: 'gpu' }), mounts, csp: strictCSP, webgpu: true, env: quickLavapipe }), { device: /^WebGPU$/ });
 });
 
 // Of the suite a third of the small plans: on lavapipe all of it takes minutes (`make conformance`). Native WebGPU runs
 // every sample by the same compiler.
 test('firefox passes the conformance suite on WebGPU, f16 included', { skip: missing('firefox') }, async (t) => {
   const whole = process.env.RLX_CONFORMANCE === 'whole', module = whole ? conformance('gpu', 32 << 10) : conformance('gpu', 3 << 10, 3);
-  checkConformance(await visit(t, 'firefox', { module, mounts, csp: strictCSP, webgpu: true, seconds: whole ? 1200 : 240 }), whole ? 4300 : 150);
+  checkConformance(await visit(t, 'firefox', { module, mounts, csp: strictCSP, webgpu: true, env: quickLavapipe, seconds: whole ? 1200 : 240 }), whole ? 4300 : 150);
 });

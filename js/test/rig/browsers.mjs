@@ -22,9 +22,9 @@ const webgpuOn = ['dom.webgpu.enabled', 'gfx.webgpu.ignore-blocklist'].map((name
 const browsers = {
   firefox: {
     program: '/usr/bin/firefox-esr',
-    async start(url, { profile, webgpu }) {
+    async start(url, { profile, webgpu, env }) {
       await writeFile(join(profile, 'user.js'), [...quiet, ...webgpu ? webgpuOn : []].join('\n'));
-      return [launch(this.program, ['--headless', '--no-remote', '--profile', profile, url], profile)];
+      return [launch(this.program, ['--headless', '--no-remote', '--profile', profile, url], profile, env)];
     },
   },
   webkit: {
@@ -88,16 +88,17 @@ function end([browser, screen]) {
  * returns, which must fit JSON, what the page complained of and the paths that were asked for.
  * @param {import('node:test').TestContext} t
  * @param {'firefox' | 'webkit'} name
- * @param {{module: string, mounts: object, webgpu?: boolean, sharedMemory?: boolean, csp?: string,
+ * @param {{module: string, mounts: object, webgpu?: boolean, sharedMemory?: boolean, env?: Record<string, string>, csp?: string,
  *   headers?: Record<string, string>, seconds?: number}} options webgpu switches Firefox's WebGPU on; sharedMemory false leaves
- *   WebKit as it is by default, without the SharedArrayBuffer that Safari has; csp and headers are those of serve
+ *   WebKit as it is by default, without the SharedArrayBuffer that Safari has; env is read by Firefox and its drivers; csp and
+ *   headers are those of serve
  * @returns {Promise<{value: unknown, problems: string[], agent: string, requests: string[]}>}
  */
-export async function visit(t, name, { module, mounts, webgpu = false, sharedMemory = true, csp, headers, seconds = 120 }) {
+export async function visit(t, name, { module, mounts, webgpu = false, sharedMemory = true, env = {}, csp, headers, seconds = 120 }) {
   const own = { '/': { body: html, type: 'text/html' }, '/main.mjs': { body: main }, '/module.mjs': { body: module }, '/report': { body: '' }, '/favicon.ico': { body: '' } };
   const { origin, server, requests, close } = await serve({ ...own, ...mounts }, { csp, headers });
   const profile = await mkdtemp(join(tmpdir(), `rlx-${name}-`)), report = reported(server);
-  const started = await browsers[name].start(`${origin}/`, { profile, webgpu, sharedMemory }), reap = () => end(started);
+  const started = await browsers[name].start(`${origin}/`, { profile, webgpu, sharedMemory, env }), reap = () => end(started);
   const ended = new Promise((resolve) => started[0].once('exit', resolve));
   process.once('exit', reap);
   let timer;
