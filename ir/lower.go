@@ -54,7 +54,14 @@ type ReduceLowering struct {
 // convolutions. It is separate from [ReduceLowering] because it has its own tiled schedules.
 type ContractLowering struct {
 	Spec func(n *Node) Contraction
+	// Phase, if not nil, returns contraction i of the returned number of phases, which together compute the same with
+	// fewer products, each some of the results. A single one is no different. If i is [Undivided], it returns the
+	// contraction with all products, in which factors between elements of an operand are zeros.
+	Phase func(n *Node, i int) (phase Contraction, phases int)
 }
+
+// Undivided is the number of the form of a contraction that is not divided into phases: see [ContractLowering].
+const Undivided = -1
 
 // Contraction describes result[batch, m, n] = Σ_k a[batch, m, k] · b[batch, k, n]. Each of the four
 // spaces has any number of axes, including none.
@@ -68,6 +75,9 @@ type Contraction struct {
 	// axis it is one coordinate, or a sum of coordinates in mixed radix, each multiplied by the
 	// product of the sizes of the following ones.
 	Out func(batch, m, n Index) Index
+	// Past says that some positions of Out are past the end of the result along an axis: those of a point of the batch
+	// and of M for all points of N. What is computed for them is not stored.
+	Past bool
 	// Acc is the element type of the accumulator.
 	Acc DType
 	// Windows, of one entry for each axis of operand 0, says how A reads it where that is by windows, as in a

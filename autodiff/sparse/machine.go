@@ -117,7 +117,13 @@ func (m *machine) contracted(c ir.Contraction) {
 	a, validA := c.A(batch.vars, rows.vars, k.vars)
 	b, validB := c.B(batch.vars, columns.vars, k.vars)
 	factors := compile(factor(0, a, validA), factor(1, b, validB))
-	place := compile(m.place(m.dims(0), c.Out(batch.vars, rows.vars, columns.vars)))
+	out, exists := c.Out(batch.vars, rows.vars, columns.vars), scalar.ConstBool(true)
+	for i, d := range m.dims(0) {
+		if c.Past {
+			exists = scalar.And(exists, scalar.Lt(out[i], scalar.ConstI(ir.I32, int64(d))))
+		}
+	}
+	place := compile(m.place(m.dims(0), out), exists)
 	for i := range batch.size() * rows.size() * columns.size() {
 		columns.enter(i % columns.size())
 		rows.enter(i / columns.size() % rows.size())
@@ -131,7 +137,9 @@ func (m *machine) contracted(c ir.Contraction) {
 				all = union(all, union(x.deps, y.deps))
 			}
 		}
-		m.addDeps(int(place.run(m)[0].v.I), all)
+		if v := place.run(m); v[1].v.I != 0 {
+			m.addDeps(int(v[0].v.I), all)
+		}
 	}
 }
 

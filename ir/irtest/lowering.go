@@ -34,6 +34,27 @@ func EvalLowering(n *ir.Node, in []*ir.Array, rewrite func(scalar.Expr) scalar.E
 	return l.out, l.run()
 }
 
+// EvalForms computes the result of a contraction as [EvalLowering] does by its other forms: undivided, and by its phases,
+// of which it returns the number.
+func EvalForms(n *ir.Node, in []*ir.Array) (undivided, byPhases *ir.Array, phases int, err error) {
+	of := n.Def().Lower.(*ir.ContractLowering).Phase
+	dims, _ := n.Types()[0].Shape.Ints()
+	add := func(out *ir.Array, i int) {
+		l := &interpreter{n: n, in: in, out: []*ir.Array{out}, rewrite: func(e scalar.Expr) scalar.Expr { return e }}
+		var c ir.Contraction
+		c, phases = of(n, i)
+		if failed := l.contract(c); err == nil {
+			err = failed
+		}
+	}
+	undivided, byPhases = ir.NewArray(n.Types()[0].DType, dims...), ir.NewArray(n.Types()[0].DType, dims...)
+	add(undivided, -1)
+	for i := 0; i == 0 || i < phases; i++ {
+		add(byPhases, i)
+	}
+	return undivided, byPhases, phases, err
+}
+
 type interpreter struct {
 	n       *ir.Node
 	in, out []*ir.Array

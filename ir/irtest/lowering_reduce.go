@@ -134,10 +134,14 @@ func (l *interpreter) contract(c ir.Contraction) error {
 	step := scalar.Add(sum, scalar.Mul(factor(0, atA, validA), factor(1, atB, validB)))
 	out := l.out[0]
 	place, dims := constant(0), out.Dims
+	exists := scalar.ConstBool(true)
 	for i, at := range c.Out(batch.vars, m.vars, n.vars) {
+		if c.Past {
+			exists = scalar.And(exists, scalar.Lt(at, constant(dims[i])))
+		}
 		place = scalar.Add(scalar.Mul(place, constant(dims[i])), at)
 	}
-	final, err := l.compile(env, []ir.DType{out.DType, ir.I32}, scalar.Convert(sum, out.DType), place)
+	final, err := l.compile(env, []ir.DType{out.DType, ir.I32, ir.Bool}, scalar.Convert(sum, out.DType), place, exists)
 	if err != nil {
 		return err
 	}
@@ -159,7 +163,7 @@ func (l *interpreter) contract(c ir.Contraction) error {
 			return err
 		}
 		v, err := final.values()
-		if err == nil {
+		if err == nil && v[2].I != 0 {
 			out.SetElement(int(v[1].I), v[0])
 		}
 		return err

@@ -1,6 +1,7 @@
 package ops
 
 import (
+	"runtime"
 	"slices"
 
 	"github.com/rlx-go/rlx/ir"
@@ -64,7 +65,7 @@ func init() {
 		JVP:       bilinearJVP,
 		Transpose: transposeConv,
 		Batch:     batchConv,
-		Lower:     &ir.ContractLowering{Spec: convContraction},
+		Lower:     &ir.ContractLowering{Spec: convContraction, Phase: newConvContraction},
 	})
 }
 
@@ -261,113 +262,142 @@ func convolve[T float64 | int64 | complex128](n *ir.Node, out, x, w []T) {
 // spaces order their axes as lhs does in memory, so that adjacent positions are adjacent there. This also
 // holds for the gradient by the kernel, whose lhs has the features as its batch.
 func convContraction(n *ir.Node) ir.Contraction {
-	a, s := n.Attrs().(*ConvAttrs), convSizesOf(n)
-	points := convPoints(a, n.Input(0).Shape())
-	free, inner := lhsOrder(a.Lhs, a.Lhs[0]), lhsOrder(a.Lhs, a.Lhs[1])
-	axes := make([]convAxis, len(points))
-	var batches []int
-	if s.groups > 1 {
-		batches = append(batches, s.groups)
-	}
-	for i, p := range points {
-		axes[i] = p.axis(s.outSpatial[i], s.kernelExtent[i])
-		if axes[i].phases > 1 {
-			axes[i].batch = len(batches)
-			batches = append(batches, axes[i].phases)
-		}
-	}
-	of := func(size func(convAxis) int) (sizes []int) {
-		for _, x := range axes {
-			sizes = append(sizes, size(x))
-		}
-		return sizes
-	}
-	c := ir.Contraction{
-		Batch: batches,
-		M:     free.place(s.batch, of(func(x convAxis) int { return x.results / x.phases })),
-		N:     []int{s.outFeatures},
-		K:     inner.place(s.inFeatures, of(convAxis.taps)),
-		Acc:   sumType(n.Types()[0].DType),
-	}
-	group := func(batch ir.Index, each int, rest scalar.Expr) scalar.Expr {
-		if s.groups == 1 {
-			return rest
-		}
-		return scalar.Add(scalar.Mul(batch[0], loop.Int(each)), rest)
-	}
-	if len(batches) == 0 {
-		c.Windows = convWindows(a, free, inner, points)
-	}
-	c.A = func(batch, m, k ir.Index) (ir.Index, scalar.Expr) {
-		at := make(ir.Index, len(a.Lhs))
-		at[a.Lhs[0]], at[a.Lhs[1]] = m[free.other], k[inner.other]
-		if s.batchGroups {
-			at[a.Lhs[0]] = group(batch, s.batch, at[a.Lhs[0]])
-		} else {
-			at[a.Lhs[1]] = group(batch, s.inFeatures, at[a.Lhs[1]])
-		}
-		var valid scalar.Expr
-		for i, x := range axes {
-			pos, ok := x.position(batch, m[free.spatial[i]], k[inner.spatial[i]])
-			at[a.Lhs[i+2]], valid = pos, both(valid, ok)
-		}
-		return at, valid
-	}
-	c.B = func(batch, n, k ir.Index) (ir.Index, scalar.Expr) {
-		at := make(ir.Index, len(a.Rhs))
-		at[a.Rhs[0]], at[a.Rhs[1]] = group(batch, s.outFeatures, n[0]), k[inner.other]
-		var valid scalar.Expr
-		for i, x := range axes {
-			tap, ok := x.tap(batch, k[inner.spatial[i]])
-			at[a.Rhs[i+2]], valid = tap, both(valid, ok)
-		}
-		return at, valid
-	}
-	c.Out = func(batch, m, n ir.Index) ir.Index {
-		at := make(ir.Index, len(a.Out))
-		at[a.Out[0]], at[a.Out[1]] = m[free.other], group(batch, s.outFeatures, n[0])
-		for i, x := range axes {
-			at[a.Out[i+2]] = x.result(batch, m[free.spatial[i]])
-		}
-		return at
-	}
+	c, _ := newConvContraction(n, phasesInBatch)
 	return c
+}
+
+// phasesInBatch is the number of the contraction of a convolution that has all phases, see [newConvContraction].
+const phasesInBatch = ir.Undivided - 1
+
+// newConvContraction returns the contraction of a convolution, or of one of its phases by number, and their
+// number: all combinations of those of axes with unequal phases, which have a different number of results or terms.
+func newConvContraction(n *ir.Node, phase int) (ir.Contraction, int) {
+	a, s := n.Attrs().(*ConvAttrs), convSizesOf(n)
+	v := &convSpaces{a: a, convSizes: s, free: lhsOrder(a.Lhs, a.Lhs[0]), inner: lhsOrder(a.Lhs, a.Lhs[1])}
+	c := ir.Contraction{
+		M: make([]int, len(a.Lhs)-1), N: []int{s.outFeatures}, K: make([]int, len(a.Lhs)-1),
+		A: v.lhs, B: v.rhs, Out: v.out, Acc: sumType(n.Types()[0].DType),
+	}
+	if s.groups > 1 {
+		c.Batch = append(c.Batch, s.groups)
+	}
+	c.M[v.free.other], c.K[v.inner.other] = s.batch, s.inFeatures
+	phases := 1
+	for i, p := range convPoints(a, n.Input(0).Shape()) {
+		x := &convAxis{convPoint: p, results: s.outSpatial[i], window: s.kernelExtent[i], phases: 1, batch: len(c.Batch)}
+		if p.stride == 1 && p.rhsDilation == 1 && phase != ir.Undivided {
+			x.phases = p.lhsDilation
+		}
+		switch unequal := x.results%x.phases != 0 || x.window%x.phases != 0; {
+		case unequal && phase >= 0:
+			own := max(1, min(x.phases, x.results))
+			x.batch, x.phase = -1, phase/phases%own
+			x.first = positiveRem(x.lo-x.phase, x.phases)
+			phases *= own
+		case x.phases > 1:
+			c.Batch = append(c.Batch, x.phases)
+			c.Past = c.Past || x.results%x.phases != 0
+		}
+		c.M[v.free.spatial[i]], c.K[v.inner.spatial[i]] = x.count(), x.taps()
+		v.axes = append(v.axes, x)
+	}
+	if len(c.Batch) == 0 && runtime.GOOS != "js" { // whose targets have no copies by windows
+		c.Windows = convWindows(a, v.free, v.inner)
+	}
+	return c, phases
+}
+
+// convSpaces is the spaces of the contraction of a convolution.
+type convSpaces struct {
+	convSizes
+	a           *ConvAttrs
+	free, inner spaceOrder
+	axes        []*convAxis
+}
+
+// group returns coordinate rest of a group, each of which has a number of them.
+func (v *convSpaces) group(batch ir.Index, each int, rest scalar.Expr) scalar.Expr {
+	if v.groups == 1 {
+		return rest
+	}
+	return scalar.Add(scalar.Mul(batch[0], loop.Int(each)), rest)
+}
+
+func (v *convSpaces) lhs(batch, m, k ir.Index) (at ir.Index, valid scalar.Expr) {
+	at = make(ir.Index, len(v.a.Lhs))
+	image, feature := m[v.free.other], k[v.inner.other]
+	if v.batchGroups {
+		image = v.group(batch, v.batch, image)
+	} else {
+		feature = v.group(batch, v.inFeatures, feature)
+	}
+	at[v.a.Lhs[0]], at[v.a.Lhs[1]] = image, feature
+	for i, x := range v.axes {
+		pos, ok := x.position(batch, m[v.free.spatial[i]], k[v.inner.spatial[i]])
+		at[v.a.Lhs[i+2]], valid = pos, both(valid, ok)
+	}
+	return at, valid
+}
+
+func (v *convSpaces) rhs(batch, n, k ir.Index) (at ir.Index, valid scalar.Expr) {
+	at = make(ir.Index, len(v.a.Rhs))
+	at[v.a.Rhs[0]], at[v.a.Rhs[1]] = v.group(batch, v.outFeatures, n[0]), k[v.inner.other]
+	for i, x := range v.axes {
+		tap, ok := x.tap(batch, k[v.inner.spatial[i]])
+		at[v.a.Rhs[i+2]], valid = tap, both(valid, ok)
+	}
+	return at, valid
+}
+
+func (v *convSpaces) out(batch, m, n ir.Index) ir.Index {
+	at := make(ir.Index, len(v.a.Out))
+	at[v.a.Out[0]], at[v.a.Out[1]] = m[v.free.other], v.group(batch, v.outFeatures, n[0])
+	for i, x := range v.axes {
+		at[v.a.Out[i+2]] = x.result(batch, m[v.free.spatial[i]])
+	}
+	return at
 }
 
 // convAxis is a spatial axis of a convolution as its contraction has it: with the results and the window
 // in phases by the remainder of a dilated lhs, so that zeros between its elements are not multiplied. In
 // phase r of d are the results d·q + r, and window positions d·j + t for the t that makes the sum of both
-// less the padding a multiple of d.
+// less the padding a multiple of d. The phases are an axis of the batch, in which all have as many results and
+// window positions as the largest, or the axis has one of them.
 type convAxis struct {
 	convPoint
 	results, window int
 	phases          int // 1: not divided
-	batch           int // the axis of the phases in the batch
+	batch           int // the axis of the phases in the batch, -1 for one phase:
+	phase, first    int // its r and t
 }
 
-// axis returns the axis for a number of results and a size of the window.
-func (p convPoint) axis(results, window int) convAxis {
-	x := convAxis{convPoint: p, results: results, window: window, phases: 1}
-	if d := p.lhsDilation; p.stride == 1 && p.rhsDilation == 1 && results%d == 0 {
-		x.phases = d
-	}
-	return x
-}
+// count is the number of results of a phase.
+func (x *convAxis) count() int { return (x.results - x.phase + x.phases - 1) / x.phases }
 
 // taps is the number of window positions of a phase.
-func (x convAxis) taps() int { return (x.window + x.phases - 1) / x.phases }
+func (x *convAxis) taps() int { return (x.window - x.first + x.phases - 1) / x.phases }
+
+// in returns the phase at a position of the batch.
+func (x *convAxis) in(batch ir.Index) scalar.Expr {
+	if x.batch < 0 {
+		return loop.Int(x.phase)
+	}
+	return batch[x.batch]
+}
 
 // offset returns the floored quotient and the remainder of the padding less the phase by the phases.
-func (x convAxis) offset(batch ir.Index) (quotient, remainder scalar.Expr) {
-	whole := (x.lo%x.phases+x.phases)%x.phases - x.lo // makes the padding a remainder
-	rest := scalar.Sub(loop.Int(x.lo+whole+x.phases), batch[x.batch])
-	shift := loop.Int(whole/x.phases + 1)
-	return scalar.Sub(scalar.Div(rest, loop.Int(x.phases)), shift), scalar.Rem(rest, loop.Int(x.phases))
+func (x *convAxis) offset(batch ir.Index) (quotient, remainder scalar.Expr) {
+	low := positiveRem(x.lo, x.phases)
+	rest := scalar.Sub(loop.Int(low+x.phases), x.in(batch))
+	return scalar.Sub(scalar.Div(rest, loop.Int(x.phases)), loop.Int((low-x.lo)/x.phases+1)), scalar.Rem(rest, loop.Int(x.phases))
 }
+
+// positiveRem returns the remainder of a by b that is not negative.
+func positiveRem(a, b int) int { return (a%b + b) % b }
 
 // position is [convPoint.at] in scalar code for result q and window position j of a phase: the element of
 // lhs, 0 where it is padding, and the condition that it is not (nil if it always holds).
-func (x convAxis) position(batch ir.Index, q, j scalar.Expr) (scalar.Expr, scalar.Expr) {
+func (x *convAxis) position(batch ir.Index, q, j scalar.Expr) (scalar.Expr, scalar.Expr) {
 	if x.phases == 1 {
 		i := scalar.Sub(scalar.Add(scalar.Mul(q, loop.Int(x.stride)), scalar.Mul(j, loop.Int(x.rhsDilation))), loop.Int(x.lo))
 		last := (x.results-1)*x.stride + (x.window-1)*x.rhsDilation - x.lo
@@ -375,37 +405,38 @@ func (x convAxis) position(batch ir.Index, q, j scalar.Expr) (scalar.Expr, scala
 	}
 	quotient, _ := x.offset(batch)
 	low, high, _ := scalar.Range(quotient)
-	last := x.results/x.phases - 1 + x.taps() - 1
+	last := x.count() + x.taps() - 2
 	return strided(scalar.Sub(scalar.Add(q, j), quotient), 1, x.size, -int(high), last-int(low))
 }
 
 // tap returns window position j of a phase in the kernel, and the condition that the kernel has it.
-func (x convAxis) tap(batch ir.Index, j scalar.Expr) (scalar.Expr, scalar.Expr) {
+func (x *convAxis) tap(batch ir.Index, j scalar.Expr) (scalar.Expr, scalar.Expr) {
 	if x.phases == 1 {
 		return j, nil
 	}
 	_, remainder := x.offset(batch)
-	return strided(scalar.Add(scalar.Mul(j, loop.Int(x.phases)), remainder), 1, x.window, 0, x.taps()*x.phases-1)
+	_, high, _ := scalar.Range(remainder)
+	return strided(scalar.Add(scalar.Mul(j, loop.Int(x.phases)), remainder), 1, x.window, 0, (x.taps()-1)*x.phases+int(high))
 }
 
 // result returns the position of result q of a phase.
-func (x convAxis) result(batch ir.Index, q scalar.Expr) scalar.Expr {
+func (x *convAxis) result(batch ir.Index, q scalar.Expr) scalar.Expr {
 	if x.phases == 1 {
 		return q
 	}
-	return scalar.Add(scalar.Mul(q, loop.Int(x.phases)), batch[x.batch])
+	return scalar.Add(scalar.Mul(q, loop.Int(x.phases)), x.in(batch))
 }
 
 // convWindows returns the windows of lhs of a convolution without groups, or nil if lhs is dilated.
-func convWindows(a *ConvAttrs, free, inner spaceOrder, points []convPoint) []ir.Window {
+func convWindows(a *ConvAttrs, free, inner spaceOrder) []ir.Window {
 	out := make([]ir.Window, len(a.Lhs))
 	out[a.Lhs[0]] = ir.Window{M: free.other, StepM: 1, K: -1}
 	out[a.Lhs[1]] = ir.Window{M: -1, K: inner.other, StepK: 1}
-	for i, p := range points {
-		if p.lhsDilation != 1 {
+	for i, dilation := range a.LhsDilation {
+		if dilation != 1 {
 			return nil
 		}
-		out[a.Lhs[i+2]] = ir.Window{M: free.spatial[i], StepM: p.stride, K: inner.spatial[i], StepK: p.rhsDilation, Lo: p.lo}
+		out[a.Lhs[i+2]] = ir.Window{M: free.spatial[i], StepM: a.Strides[i], K: inner.spatial[i], StepK: a.RhsDilation[i], Lo: a.PadLo[i]}
 	}
 	return out
 }
@@ -433,16 +464,6 @@ func lhsOrder(lhs []int, other int) spaceOrder {
 		o.spatial = append(o.spatial, before(axis))
 	}
 	return o
-}
-
-// place returns the sizes of the space.
-func (o spaceOrder) place(other int, spatial []int) []int {
-	out := make([]int, 1+len(spatial))
-	out[o.other] = other
-	for i, size := range spatial {
-		out[o.spatial[i]] = size
-	}
-	return out
 }
 
 // transposeConv writes the transpose by either operand as a convolution again.

@@ -314,3 +314,44 @@ func affineOf(e scalar.Expr) affine {
 	sort.SliceStable(out.terms, func(i, j int) bool { return out.terms[i].coef > out.terms[j].coef })
 	return out
 }
+
+// gcd returns the greatest common divisor.
+func gcd(a, b int) int {
+	for b != 0 {
+		a, b = b, a%b
+	}
+	return max(a, -a)
+}
+
+// coordinateOf returns the coordinate v of an axis of another size.
+func coordinateOf(v scalar.Expr, size int) scalar.Expr {
+	if size == 1 {
+		return loop.Int(0)
+	}
+	return scalar.NewVar(v.Name, v.Type, 0, int64(size-1))
+}
+
+// divides reports whether a number divides all coefficients.
+func (a affine) divides(by int) bool {
+	return !slices.ContainsFunc(a.terms, func(t affineTerm) bool { return t.coef%by != 0 })
+}
+
+// quotient returns a multiple of a number, divided by it.
+func (a affine) quotient(by int) affine {
+	out := affine{constant: a.constant / by}
+	for _, t := range a.terms {
+		if t.coef != 0 {
+			out.terms = append(out.terms, affineTerm{t.coef / by, t.of})
+		}
+	}
+	return out
+}
+
+// expr returns the sum.
+func (a affine) expr() scalar.Expr {
+	sum := loop.Int(a.constant)
+	for _, t := range a.terms {
+		sum = scalar.Add(sum, scalar.Mul(t.of, loop.Int(t.coef)))
+	}
+	return scalar.Simplify(sum)
+}

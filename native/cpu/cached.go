@@ -51,7 +51,7 @@ type cachedStep struct {
 
 // cachedAttention compiles attention over a cache.
 func (c *compiler) cachedAttention(g *fusion.Group) error {
-	x := g.Routine()
+	x := fusion.RoutineOf(g)
 	q, k, v := x.In[0].Dims, x.In[1].Dims, x.In[2].Dims
 	rank := len(q)
 	s := &cachedStep{

@@ -65,41 +65,48 @@ func (c *compiler) contract(g *fusion.Group) error {
 		}
 		return c.nest(name, code, r.Outer, r.Inner, nil)
 	}
-	phases := polyphasesOf(k)
-	if len(phases) == 0 {
-		return contractPart(c, name, code, 1)
-	}
-	for _, p := range phases {
-		part := g.Code()
-		unit := p.divide(part.Stages[0].Contraction)
-		compile := func() error { return contractPart(c, name, part, unit) }
-		if p.empty {
-			compile = func() error { return withoutTerms(c, name, part) }
+	for _, form := range formsOf(g) {
+		code := g.CodeOf(form)
+		compile := contractPart
+		if product(code.Stages[0].Contraction.K) == 0 {
+			compile = withoutTerms
 		}
-		if err := compile(); err != nil {
+		if err := compile(c, g, code); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// withoutTerms compiles a contraction whose sums have no terms.
-func withoutTerms(c *compiler, name string, code *fusion.Code) error {
-	k := code.Stages[0].Contraction
-	_, dims := inProductAxes(code, k, false)
-	replaceVars(code, map[string]scalar.Expr{k.Sum.Name: scalar.Const(k.Sum.Type, 0)})
-	code.Stages = nil
-	return c.nest(name, code, dims, nil, nil)
+// formsOf returns the numbers of the phases of a contraction: not those of stencils, for which zeros among the
+// elements cost less than several results that are copied to their places.
+func formsOf(g *fusion.Group) []int {
+	const minSide = 4
+	n := g.Members[0].Node
+	if of := n.Def().Lower.(*ir.ContractLowering).Phase; of != nil {
+		if u, _ := of(n, ir.Undivided); product(u.Batch) > 1 && min(product(u.M), product(u.N)) < minSide {
+			return []int{ir.Undivided}
+		}
+	}
+	return g.Phases()
 }
 
-// contractPart compiles a contraction, or a phase of one, of whose results those next to each other are unit
-// elements apart.
-func contractPart(c *compiler, name string, code *fusion.Code, unit int) error {
+// withoutTerms compiles a contraction whose sums have no terms.
+func withoutTerms(c *compiler, g *fusion.Group, code *fusion.Code) error {
 	k := code.Stages[0].Contraction
+	_, dims := inProductAxes(g, code, k, false)
+	replaceVars(code, map[string]scalar.Expr{k.Sum.Name: scalar.Const(k.Sum.Type, 0)})
+	code.Stages = nil
+	return c.nest(g.Name(), code, dims, nil, nil)
+}
+
+// contractPart compiles a contraction, or a phase of one.
+func contractPart(c *compiler, g *fusion.Group, code *fusion.Code) error {
+	name, k := g.Name(), code.Stages[0].Contraction
 	list, pairs := channelFactors(c, k), false
 	if list == nil {
 		pairs = pairFactors(c, k)
-		orientResult(code, k, unit)
+		orientResult(code, k)
 		orderSumAxes(k)
 	}
 	x := &matrixProduct{
@@ -111,7 +118,7 @@ func contractPart(c *compiler, name string, code *fusion.Code, unit int) error {
 		return err
 	}
 	s := newStencil(c, x)
-	at, dims := inProductAxes(code, k, s != nil)
+	at, dims := inProductAxes(g, code, k, s != nil)
 	emit := func() {
 		if s != nil {
 			c.add(s)
@@ -231,18 +238,21 @@ const narrow = 24
 
 // inProductAxes rewrites the epilogue to the coordinates of batch, rows and columns, with
 // batchLast the batch after the others. It returns the offset of the sum and the sizes of the
-// coordinates.
-func inProductAxes(code *fusion.Code, k *fusion.ContractionCode, batchLast bool) (scalar.Expr, []int) {
-	as := map[string]scalar.Expr{}
-	for i, v := range code.Outer {
-		as[v.Name] = k.Outer[i]
-	}
-	replaceVars(code, as)
+// coordinates. Where some sums are no results, the epilogue keeps the coordinates of the group.
+func inProductAxes(g *fusion.Group, code *fusion.Code, k *fusion.ContractionCode, batchLast bool) (scalar.Expr, []int) {
 	dims, vars := inOrder(k)
 	if n := len(k.Batch); batchLast {
 		dims, vars = slices.Concat(dims[n:], dims[:n]), slices.Concat(vars[n:], vars[:n])
 	}
 	at := scalar.Simplify(linear(dims, vars))
+	if _, all := k.Stored.IntConst(); !all {
+		return scalar.Simplify(scalar.SubstituteVars(at, fusion.DigitsOf(g, code.Outer))), g.Outer
+	}
+	as := map[string]scalar.Expr{}
+	for i, v := range code.Outer {
+		as[v.Name] = k.Outer[i]
+	}
+	replaceVars(code, as)
 	code.Outer, dims = coordinates(vars, dims)
 	return at, dims
 }
@@ -465,9 +475,8 @@ const shortRow = 64
 
 // orientResult makes the products come out in the layout of the result where it can: it
 // exchanges rows and columns, and turns an axis of the columns that the result stores outside
-// the rows, as images are outside channels, into a batch axis. In phases the last row coordinates are unit
-// elements apart.
-func orientResult(code *fusion.Code, k *fusion.ContractionCode, unit int) {
+// the rows, as images are outside channels, into a batch axis.
+func orientResult(code *fusion.Code, k *fusion.ContractionCode) {
 	if len(code.Rows) == 0 {
 		return
 	}
@@ -480,7 +489,7 @@ func orientResult(code *fusion.Code, k *fusion.ContractionCode, unit int) {
 		return v, ok && n.Op == scalar.OpVar
 	}))
 	step := affineOf(offset)
-	if stepIn(step, k.MAt) == unit && stepIn(step, k.NAt) != 1 {
+	if stepIn(step, k.MAt) == unitOf(k) && stepIn(step, k.NAt) != 1 {
 		k.A, k.B, k.M, k.N, k.MAt, k.NAt = k.B, k.A, k.N, k.M, k.NAt, k.MAt
 	}
 	fits := func() bool { return scalar.Equal(scalar.Simplify(linear(inOrder(k))), offset) }
@@ -493,6 +502,15 @@ func orientResult(code *fusion.Code, k *fusion.ContractionCode, unit int) {
 	if !fits() {
 		k.Batch, k.BatchAt, k.N, k.NAt = batch, batchAt, n, nAt
 	}
+}
+
+// unitOf returns how far results of neighbouring rows are apart in the result: 1 but for phases.
+func unitOf(k *fusion.ContractionCode) int {
+	unit := 1
+	for _, e := range k.Outer {
+		unit = max(unit, stepIn(affineOf(e), k.MAt))
+	}
+	return unit
 }
 
 // inOrder returns the sizes and coordinates of batch, rows and columns.

@@ -31,7 +31,7 @@ type exchangeStep struct {
 
 // exchange compiles a collective: it materialises the operand, makes the call, and stores the result.
 func (c *compiler) exchange(g *fusion.Group) error {
-	x := g.Routine()
+	x := fusion.RoutineOf(g)
 	n := x.Node
 	a, _ := ops.MeshOf(n)
 	group := c.program.mesh.Along(a.MeshAxis)

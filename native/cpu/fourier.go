@@ -77,7 +77,7 @@ type fourierPass[T simd.Float] struct {
 
 // fourier compiles a discrete Fourier transform.
 func fourier(c *compiler, g *fusion.Group) error {
-	if g.Routine().Node.Input(0).DType() == ir.F64 {
+	if fusion.RoutineOf(g).Node.Input(0).DType() == ir.F64 {
 		return fourierOf[float64](c, g, ir.F64)
 	}
 	return fourierOf[float32](c, g, ir.F32)
@@ -85,7 +85,7 @@ func fourier(c *compiler, g *fusion.Group) error {
 
 // fourierOf is [fourier] for a type.
 func fourierOf[T simd.Float](c *compiler, g *fusion.Group, d ir.DType) error {
-	x := g.Routine()
+	x := fusion.RoutineOf(g)
 	elems := product(x.In[0].Dims)
 	if elems == 0 {
 		return nil

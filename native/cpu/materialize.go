@@ -56,7 +56,7 @@ func resultBuffer(buffers map[int]*buffer, space fusion.Elements, store fusion.E
 
 // sort compiles a sort: it materialises the keys, argsorts them, and stores the result.
 func (c *compiler) sort(g *fusion.Group) error {
-	x := g.Sort()
+	x := fusion.SortOf(g)
 	if x.Rows*x.First == 0 {
 		return nil
 	}

@@ -52,7 +52,7 @@ func (s *packedProduct) operations() float64 {
 
 // packedProduct compiles a product of rows with packed weights.
 func (c *compiler) packedProduct(g *fusion.Group) error {
-	r := g.Routine()
+	r := fusion.RoutineOf(g)
 	x, w := r.In[0], r.In[1]
 	x.Value = scalar.Convert(x.Value, ir.F32)
 	p := packedProduct{rows: product(x.Dims[:len(x.Dims)-1]), n: w.Dims[0], k: x.Dims[len(x.Dims)-1], rowBytes: w.Dims[1] * w.Value.Type.Size()}

@@ -29,7 +29,7 @@ type inPlace interface {
 
 // groupedProduct compiles a product of rows with the packed matrices of their groups.
 func groupedProduct(c *compiler, g *fusion.Group) error {
-	r := g.Routine()
+	r := fusion.RoutineOf(g)
 	x, w, groups := r.In[0], r.In[1], r.In[2]
 	x.Value = scalar.Convert(x.Value, ir.F32)
 	p := packedProduct{rows: x.Dims[0], n: w.Dims[1], k: x.Dims[1], rowBytes: w.Dims[2] * w.Value.Type.Size()}

@@ -19,7 +19,7 @@ type referenceStep struct {
 
 // reference compiles a node to its op's reference implementation.
 func (c *compiler) reference(g *fusion.Group) error {
-	x := g.Routine()
+	x := fusion.RoutineOf(g)
 	if x.Node.Def().Eval == nil {
 		return x.Node.Fail(ir.Errorf(ir.ErrUnsupported, "the op has kernels for GPUs only: no body and no reference implementation"))
 	}

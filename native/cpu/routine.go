@@ -60,7 +60,7 @@ func (c *compiler) routine(g *fusion.Group) error {
 	if isFourier(n) {
 		return fourier(c, g)
 	}
-	r, x := routines[n.Op()], g.Routine()
+	r, x := routines[n.Op()], fusion.RoutineOf(g)
 	if r.single != nil && x.Node.Input(0).DType() != ir.F64 {
 		return routineOf(c, g, x, ir.F32, r.single)
 	}

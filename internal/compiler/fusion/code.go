@@ -56,7 +56,9 @@ type ContractionCode struct {
 	// Outer maps each outer coordinate of the group to a variable of one of the
 	// spaces.
 	Outer ir.Index
-	Sum   scalar.Expr
+	// Stored is the condition under which the result has the position of a point.
+	Stored scalar.Expr
+	Sum    scalar.Expr
 }
 
 // ElementStore writes one element of a tensor.
@@ -70,7 +72,11 @@ type ElementStore struct {
 
 // Code returns the expressions of a group that is not a loop, a scan or a
 // horizontal fusion (for those, call Code on each of Parts).
-func (g *Group) Code() *Code {
+func (g *Group) Code() *Code { return g.CodeOf(whole) }
+
+// CodeOf is [Group.Code] of a form of the contraction of a group, by its number: one of [Group.Phases], whose results it
+// stores, or [ir.Undivided].
+func (g *Group) CodeOf(form int) *Code {
 	c := newCoder(g)
 	c.outer, c.inner = g.partition.variables("o", g.Outer), g.partition.variables("r", g.Inner)
 	c.code.Outer, c.code.Inner = c.outer, c.inner
@@ -78,7 +84,7 @@ func (g *Group) Code() *Code {
 	case ReduceKind:
 		c.reductions()
 	case ContractKind:
-		c.contraction()
+		c.contraction(form)
 	}
 	for _, m := range g.Members {
 		c.stores(m)
@@ -221,9 +227,12 @@ func (c *coder) reduction(m *Member) Reduction {
 
 // contraction adds the single stage of a contraction, its factors written in the
 // coordinates of the four spaces.
-func (c *coder) contraction() {
+func (c *coder) contraction(form int) {
 	m := c.g.Members[0]
 	k := ContractionOf(m.Node, c.s)
+	if form != whole {
+		k.Contraction, _ = m.Node.Def().Lower.(*ir.ContractLowering).Phase(m.Node, form)
+	}
 	x := &ContractionCode{
 		Batch: k.Batch, M: k.M, N: k.N, K: k.K,
 		BatchAt: Coords("b", k.Batch), MAt: Coords("m", k.M), NAt: Coords("n", k.N), KAt: Coords("k", k.K),
@@ -237,6 +246,7 @@ func (c *coder) contraction() {
 			x.Outer[o] = e
 		}
 	}
+	x.Stored = c.s.Simplify(k.Exists(x.BatchAt, x.MAt))
 	x.Sum = c.variable(k.Acc)
 	c.named[m.Node.Result(0)] = scalar.Convert(x.Sum, m.Node.Types()[0].DType)
 	c.code.Stages = []Stage{{Contraction: x}}
@@ -339,8 +349,8 @@ type Sort struct {
 	Out func(place scalar.Expr) ElementStore
 }
 
-// Sort returns the computation of a group of kind SortKind.
-func (g *Group) Sort() *Sort {
+// SortOf returns the computation of a group of kind SortKind.
+func SortOf(g *Group) *Sort {
 	n, out := g.Members[0].Node, g.Members[0].Store[0]
 	l := n.Def().Lower.(*ir.SortLowering)
 	axis, lines := l.Axis(n), append([]int{}, out.Dims...)
@@ -381,8 +391,8 @@ type Routine struct {
 	Store func(result int, value scalar.Expr) ElementStore
 }
 
-// Routine returns the computation of a group of kind RoutineKind.
-func (g *Group) Routine() *Routine {
+// RoutineOf returns the computation of a group of kind RoutineKind.
+func RoutineOf(g *Group) *Routine {
 	m := g.Members[0]
 	c := newCoder(g)
 	reader := NewReader(g.partition, c.s)

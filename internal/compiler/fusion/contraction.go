@@ -136,6 +136,62 @@ func (c *Contraction) of(space []digit, at ir.Index) ir.Index {
 	return out
 }
 
+// Bounds of [Group.Phases]: each takes kernels of its own, and has phaseResults results on average at least.
+const (
+	maxPhases    = 16
+	phaseResults = 1 << 10
+)
+
+// whole is the number of the form of a contraction that is divided into no phases, or has them as its batch.
+const whole = ir.Undivided - 1
+
+// Phases returns the numbers of forms of the contraction of a group that together compute it, each some of the
+// results, without products with the zeros between elements of an operand: see [Group.CodeOf].
+func (g *Group) Phases() []int {
+	if g.Kind == ContractKind {
+		n := g.Members[0].Node
+		if of := n.Def().Lower.(*ir.ContractLowering).Phase; of != nil {
+			if _, count := of(n, 0); count > 1 && count <= maxPhases && Product(g.Outer) >= count*phaseResults {
+				all := make([]int, count)
+				for i := range all {
+					all[i] = i
+				}
+				return all
+			}
+		}
+	}
+	return []int{whole}
+}
+
+// Exists returns the condition under which the result has the position of a point.
+func (c *Contraction) Exists(batch, m ir.Index) scalar.Expr {
+	exists := scalar.ConstBool(true)
+	if c.Past {
+		dims, _ := c.Node.Types()[0].Shape.Ints()
+		for axis, e := range c.Out(batch, m, Coords("n", c.N)) {
+			exists = scalar.And(exists, scalar.Lt(e, loop.Int(dims[axis])))
+		}
+	}
+	return exists
+}
+
+// DigitsOf returns the coordinates of the batch, M and N spaces of the contraction of a group, as [Group.Code] names
+// them, at outer coordinates of the group.
+func DigitsOf(g *Group, outer ir.Index) map[string]scalar.Expr {
+	m := g.Members[0]
+	c := ContractionOf(m.Node, scalar.NewSimplifier())
+	at, digits := m.At(outer), map[string]scalar.Expr{}
+	add := func(vars ir.Index, space []digit) {
+		for i, x := range c.of(space, at) {
+			digits[vars[i].Name] = x
+		}
+	}
+	add(Coords("b", c.Batch), c.batchFrom)
+	add(Coords("m", c.M), c.mFrom)
+	add(Coords("n", c.N), c.nFrom)
+	return digits
+}
+
 // factors returns the two factors for a position of the result and a point of the
 // K space.
 func (c *Contraction) factors(at, k ir.Index, load ir.Load) (a, b scalar.Expr) {

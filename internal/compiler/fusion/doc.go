@@ -28,7 +28,7 @@
 //
 // The computation of a group is an expression in the coordinates of its elements. A
 // [Reader] returns the expression of any element through all fused nodes;
-// [Group.Code], [Group.Prefix], [Group.Scatter] and [Group.Sort] return that of a
+// [Group.Code], [Group.Prefix], [Group.Scatter] and [SortOf] return that of a
 // whole group, for backends that schedule groups themselves. [CanonOf] finds equal
 // groups.
 //

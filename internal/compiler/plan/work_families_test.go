@@ -56,7 +56,6 @@ var busy = map[string][]string{
 		"transducer, H200, bf16, contract_linear_parts",
 		"further style, H200, bf16, contract_conv_general_left",
 		"further conv lstm, H200, bf16, contract_conv_general_left",
-		"further cycle gan, H200, bf16, contract_conv_general_parts",
 		"residual of odd sides, WebGPU, contract_conv_parts",
 		"coupling flow, WebGPU, contract_conv",
 		"further spatial transformer, WebGPU, contract_conv_general_mul_zero",

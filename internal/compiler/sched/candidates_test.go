@@ -26,6 +26,14 @@ var choosing = map[string]func(b *ir.Builder){
 		x := b.Input("x", ir.F32, ir.Dims(40, 64)...)
 		b.Output("y", ops.Mul(b, x, ops.BroadcastInDim(b, b.Param("scale", ir.F32, ir.N(40)), x.Shape(), []int{0})))
 	},
+	"transposed convolution to odd rows": func(b *ir.Builder) {
+		x, w := b.Input("x", ir.F32, ir.Dims(2, 5, 6, 40)...), b.Param("w", ir.F32, ir.Dims(3, 2, 40, 36)...)
+		b.Output("y", ops.Tanh(b, ops.ConvTranspose(b, x, w, b.Param("bias", ir.F32, ir.N(36)), ops.ConvTransposeAttrs{Strides: []int{2, 2}, PadLo: []int{1, 0}, PadHi: []int{1, 1}})))
+	},
+	"transposed convolution to odd rows, bf16": func(b *ir.Builder) {
+		x, w := b.Input("x", ir.BF16, ir.Dims(2, 5, 6, 64)...), b.Param("w", ir.BF16, ir.Dims(3, 2, 64, 40)...)
+		b.Output("y", ops.Tanh(b, ops.ConvTranspose(b, x, w, ir.Value{}, ops.ConvTransposeAttrs{Strides: []int{2, 2}, PadLo: []int{1, 0}, PadHi: []int{1, 1}})))
+	},
 	"state in place": func(b *ir.Builder) {
 		x := b.State("x", ir.F32, ir.Dims(16, 32)...)
 		b.SetState("x", ops.Mul(b, x, b.Input("y", ir.F32, ir.Dims(16, 32)...)))

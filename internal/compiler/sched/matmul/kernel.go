@@ -312,13 +312,16 @@ func (te *tileEmitter) freePosition(s *side, i int) scalar.Expr {
 	return scalar.Add(s.first, scalar.Add(scalar.Mul(vec, loop.Int(4)), loop.Int(i%4)))
 }
 
-// guardFree guards statements by the free position f being in range.
+// guardFree guards statements by the free position f being in range, and the result having it.
 func (te *tileEmitter) guardFree(s *side, f scalar.Expr, then []loop.Stmt) []loop.Stmt {
-	n := fusion.Product(s.free)
-	if n%s.tile == 0 {
-		return then
+	inside := scalar.ConstBool(true)
+	if s.operand == 0 {
+		inside = te.out.c.Exists(te.out.batch, te.freeAt(s, f))
 	}
-	return emit.Guard(te.Simplify(scalar.Lt(f, loop.Int(n))), then)
+	if n := fusion.Product(s.free); n%s.tile != 0 {
+		inside = scalar.And(scalar.Lt(f, loop.Int(n)), inside)
+	}
+	return emit.Guard(te.Simplify(inside), then)
 }
 
 // vectorsPerThread returns how many vectors of a side each thread moves per step.

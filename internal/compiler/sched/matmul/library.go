@@ -32,6 +32,9 @@ func planLibrary(e *emit.Emitter, g *fusion.Group, c *fusion.Contraction) (*libr
 	if e.Caps.Products == loop.NoProducts || !tileable(c) {
 		return nil, false
 	}
+	if _, all := c.Exists(fusion.Coords("b", c.Batch), fusion.Coords("m", c.M)).IntConst(); !all {
+		return nil, false
+	}
 	in, result := c.Node.Inputs(), c.Node.Types()[0].DType
 	p := &libraryPlan{Product: routine.Product{
 		Operand: in[0].Type().DType, Result: result,

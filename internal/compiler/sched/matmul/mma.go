@@ -847,7 +847,7 @@ func (m *mmaEmitter) runStores(slot int, round, at scalar.Expr, run int, result 
 		x = m.Bounded([2]string{"m", "n"}[i], scalar.FloorDiv(x, loop.Int(unit)), s.free/unit)
 		position[i] = scalar.Mul(x, loop.Int(unit))
 	}
-	exists = scalar.And(exists, m.unpadded(position))
+	exists = scalar.And(exists, m.stored(position))
 	each := make([][]emit.PendingStore, run)
 	for j := range each {
 		here, in := position, tile

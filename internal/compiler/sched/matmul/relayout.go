@@ -281,14 +281,15 @@ func (p *mmaPlan) relayoutTime(caps loop.Caps) (time float64) {
 	return time
 }
 
-// unpadded returns the condition that the results at positions of both sides are the contraction's, not those of the
-// zeros that pad a relayout.
-func (m *mmaEmitter) unpadded(position [2]scalar.Expr) scalar.Expr {
-	x := m.p.relayouts[0]
-	if x == nil || x.layout == alongK || x.read.padded == x.read.length {
-		return scalar.ConstBool(true)
+// stored returns the condition that the results at positions of both sides are stored: they are the contraction's, not those
+// of the zeros that pad a relayout.
+func (m *mmaEmitter) stored(position [2]scalar.Expr) scalar.Expr {
+	at := position[m.p.rowOperand]
+	exists := m.out.c.Exists(m.out.batch, m.Unflatten(m.Simplify(at), m.out.c.M))
+	if x := m.p.relayouts[0]; x != nil && x.layout == alongFree && x.read.padded != x.read.length {
+		exists = scalar.And(exists, scalar.Lt(scalar.Mod(at, loop.Int(x.read.padded)), loop.Int(x.read.length)))
 	}
-	return scalar.Lt(scalar.Mod(position[m.p.rowOperand], loop.Int(x.read.padded)), loop.Int(x.read.length))
+	return exists
 }
 
 // load returns the load function of an operand, from its relayout where it has one.

@@ -340,11 +340,12 @@ func (m *stationaryEmitter) resultQuads(row scalar.Expr) (out []resultQuad) {
 	for span := range m.p.columns / quadSpan {
 		for i, half := range halves {
 			x, q := scalar.Add(row, loop.Int(half)), scalar.Add(m.column, loop.Int(4*span))
-			r := resultQuad{inside: scalar.And(m.valid, scalar.Lt(x, loop.Int(rows)))}
+			free := m.Unflatten(m.Simplify(scalar.Min(x, loop.Int(rows-1))), c.M)
+			r := resultQuad{inside: scalar.And(scalar.And(m.valid, scalar.Lt(x, loop.Int(rows))), c.Exists(m.out.batch, free))}
 			each := make([][]emit.PendingStore, quad)
 			for j := range each {
 				y, exists := inQuad(q, j, columns)
-				at := m.out.point(m.Unflatten(m.Simplify(scalar.Min(x, loop.Int(rows-1))), c.M), m.Unflatten(m.Simplify(y), c.N))
+				at := m.out.point(free, m.Unflatten(m.Simplify(y), c.N))
 				each[j] = m.out.stores(scalar.FreeVar(m.sums[8*span+4*(j/2)+2*i+j%2], ir.F32), at)
 				r.exists = append(r.exists, m.Simplify(exists))
 			}

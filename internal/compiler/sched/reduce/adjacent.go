@@ -83,7 +83,7 @@ func reducePoints(rows []*rowEmitter, each *loop.For, groups, points int) (accs 
 	each.Var = e.Name("r")
 	each.Body = e.Nested(func() {
 		for u := range points {
-			at := scalar.Add(scalar.Mul(scalar.NewVar(each.Var, ir.I32, 0, int64(groups-1)), loop.Int(points)), loop.Int(u))
+			at := scalar.Add(scalar.Mul(scalar.NewVar(each.Var, each.Type(), 0, int64(groups-1)), loop.Int(points)), loop.Int(u))
 			point := &chunk{len(rows[0].loads) - 1, e.Unflatten(at, g.Inner), scalar.ConstBool(true)}
 			for _, m := range members {
 				for j, r := range rows {

@@ -46,8 +46,9 @@ type blockedContraction struct {
 
 // contract writes a contraction, or a reduction where it is thin.
 func (s *serial) contract(g *fusion.Group) {
-	code := g.Code()
+	code := g.CodeOf(s.form)
 	x := code.Stages[0].Contraction
+	s.stored = x.Stored
 	for i, v := range code.Outer {
 		if v.Op == scalar.OpVar {
 			bindOuter(code.Rows, v, x.Outer[i])

@@ -19,21 +19,27 @@ type serial struct {
 	bound map[string]scalar.Expr
 	// kept holds the elements of the current row that are stored for reuse, by key.
 	kept map[string]keptElement
+	// stored is the condition under which there is something to store at a point.
+	stored scalar.Expr
+	form   int // of a contraction, see [fusion.Group.CodeOf]
 	division
 }
 
 // Emit lowers a group for one thread.
-func Emit(g *fusion.Group, caps loop.Caps) []emit.Launch {
-	return serialParts(g, g.HorizontalParts(), caps)
+func Emit(g *fusion.Group, caps loop.Caps) (launches []emit.Launch) {
+	for _, form := range g.Phases() {
+		launches = append(launches, serialParts(g, g.HorizontalParts(), form, caps)...)
+	}
+	return launches
 }
 
 // writeSerial writes parts of a group, divided among workgroups.
-func writeSerial(g *fusion.Group, parts []*fusion.Group, shares int, caps loop.Caps) *serial {
+func writeSerial(g *fusion.Group, parts []*fusion.Group, form int, shares int, caps loop.Caps) *serial {
 	e := emit.New(g.Partition(), caps).WithThreads(1)
-	s := &serial{e: e, division: division{e: e, shares: shares}}
+	s := &serial{e: e, form: form, division: division{e: e, shares: shares}}
 	s.e.Groups = [3]int{1, 1, 1}
 	for _, part := range parts {
-		s.bound, s.kept = map[string]scalar.Expr{}, nil
+		s.bound, s.kept, s.stored = map[string]scalar.Expr{}, nil, scalar.ConstBool(true)
 		s.group(part)
 	}
 	return s
@@ -45,20 +51,20 @@ const maxParts = 128
 
 // serialParts writes parts of a group, in one kernel if they are not too many and it can bind their
 // tensors: the bindings of word-sized tensors are not limited, as they lie in one arena.
-func serialParts(g *fusion.Group, parts []*fusion.Group, caps loop.Caps) []emit.Launch {
+func serialParts(g *fusion.Group, parts []*fusion.Group, form int, caps loop.Caps) []emit.Launch {
 	half := len(parts) / 2
 	halves := func() []emit.Launch {
-		return append(serialParts(g, parts[:half], caps), serialParts(g, parts[half:], caps)...)
+		return append(serialParts(g, parts[:half], form, caps), serialParts(g, parts[half:], form, caps)...)
 	}
 	if len(parts) > maxParts {
 		return halves()
 	}
-	s := writeSerial(g, parts, 1, caps)
+	s := writeSerial(g, parts, form, 1, caps)
 	if len(s.e.Body) == 0 {
 		return nil
 	}
 	if shares := s.chooseShares(); shares > 1 {
-		s = writeSerial(g, parts, shares, caps)
+		s = writeSerial(g, parts, form, shares, caps)
 	}
 	l := s.e.Launch(g.Name())
 	if half == 0 || len(l.Args) <= caps.StorageBuffers || !slices.ContainsFunc(l.Args, noWords) {
@@ -121,6 +127,7 @@ func (s *serial) define(b scalar.Local) {
 
 // storeAll writes stores at one point. All values are computed before the first store.
 func (s *serial) storeAll(stores []fusion.ElementStore) {
+	begin := len(s.e.Body)
 	values := make([]scalar.Expr, len(stores))
 	for i, x := range stores {
 		values[i] = s.expr(x.Value)
@@ -129,6 +136,8 @@ func (s *serial) storeAll(stores []fusion.ElementStore) {
 	for i, x := range stores {
 		s.storeOne(x, values[i])
 	}
+	then := slices.Clone(s.e.Body[begin:])
+	s.e.Body = append(s.e.Body[:begin], emit.Guard(s.expr(s.stored), then)...)
 }
 
 func (s *serial) storeOne(x fusion.ElementStore, value scalar.Expr) {
