@@ -65,7 +65,7 @@ func (c *compiler) contract(g *fusion.Group) error {
 		}
 		return c.nest(name, code, r.Outer, r.Inner, nil)
 	}
-	for _, form := range formsOf(g) {
+	for form, to := formsOf(g); form < to; form++ {
 		code := g.CodeOf(form)
 		compile := contractPart
 		if product(code.Stages[0].Contraction.K) == 0 {
@@ -78,14 +78,14 @@ func (c *compiler) contract(g *fusion.Group) error {
 	return nil
 }
 
-// formsOf returns the numbers of the phases of a contraction: not those of stencils, for which zeros among the
+// formsOf returns the numbers [from, to) of the phases of a contraction: not those of stencils, for which zeros among the
 // elements cost less than several results that are copied to their places.
-func formsOf(g *fusion.Group) []int {
+func formsOf(g *fusion.Group) (from, to int) {
 	const minSide = 4
 	n := g.Members[0].Node
 	if of := n.Def().Lower.(*ir.ContractLowering).Phase; of != nil {
 		if u, _ := of(n, ir.Undivided); product(u.Batch) > 1 && min(product(u.M), product(u.N)) < minSide {
-			return []int{ir.Undivided}
+			return ir.Undivided, ir.Undivided + 1
 		}
 	}
 	return g.Phases()

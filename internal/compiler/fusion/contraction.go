@@ -145,22 +145,18 @@ const (
 // whole is the number of the form of a contraction that is divided into no phases, or has them as its batch.
 const whole = ir.Undivided - 1
 
-// Phases returns the numbers of forms of the contraction of a group that together compute it, each some of the
-// results, without products with the zeros between elements of an operand: see [Group.CodeOf].
-func (g *Group) Phases() []int {
+// Phases returns the numbers [from, to) of forms of the contraction of a group that together compute it, each some of
+// the results, without products with the zeros between elements of an operand: see [Group.CodeOf].
+func (g *Group) Phases() (from, to int) {
 	if g.Kind == ContractKind {
 		n := g.Members[0].Node
 		if of := n.Def().Lower.(*ir.ContractLowering).Phase; of != nil {
 			if _, count := of(n, 0); count > 1 && count <= maxPhases && Product(g.Outer) >= count*phaseResults {
-				all := make([]int, count)
-				for i := range all {
-					all[i] = i
-				}
-				return all
+				return 0, count
 			}
 		}
 	}
-	return []int{whole}
+	return whole, whole + 1
 }
 
 // Exists returns the condition under which the result has the position of a point.

@@ -57,5 +57,5 @@ export async function openHF(folder: HFSource): Promise<HFModel> {
 function specialOf(tokenizerConfig: Json | undefined, configs: readonly (Json | undefined)[]): { bos?: string; eos: (string | number)[] } {
   const bos = tokenIn(tokenizerConfig, 'bos_token'), end = tokenIn(tokenizerConfig, 'eos_token');
   const ids = configs.flatMap((config) => config?.['eos_token_id'] ?? []).filter((id) => typeof id === 'number');
-  return { ...bos !== undefined && { bos }, eos: end === undefined ? ids : [end, ...ids] };
+  return { ...bos && { bos }, eos: end ? [end, ...ids] : ids };
 }

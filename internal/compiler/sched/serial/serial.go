@@ -27,7 +27,7 @@ type serial struct {
 
 // Emit lowers a group for one thread.
 func Emit(g *fusion.Group, caps loop.Caps) (launches []emit.Launch) {
-	for _, form := range g.Phases() {
+	for form, to := g.Phases(); form < to; form++ {
 		launches = append(launches, serialParts(g, g.HorizontalParts(), form, caps)...)
 	}
 	return launches
@@ -127,17 +127,16 @@ func (s *serial) define(b scalar.Local) {
 
 // storeAll writes stores at one point. All values are computed before the first store.
 func (s *serial) storeAll(stores []fusion.ElementStore) {
-	begin := len(s.e.Body)
-	values := make([]scalar.Expr, len(stores))
-	for i, x := range stores {
-		values[i] = s.expr(x.Value)
-	}
-	s.e.Add(s.e.NameAll(values)...)
-	for i, x := range stores {
-		s.storeOne(x, values[i])
-	}
-	then := slices.Clone(s.e.Body[begin:])
-	s.e.Body = append(s.e.Body[:begin], emit.Guard(s.expr(s.stored), then)...)
+	s.e.When(s.expr(s.stored), func() {
+		values := make([]scalar.Expr, len(stores))
+		for i, x := range stores {
+			values[i] = s.expr(x.Value)
+		}
+		s.e.Add(s.e.NameAll(values)...)
+		for i, x := range stores {
+			s.storeOne(x, values[i])
+		}
+	})
 }
 
 func (s *serial) storeOne(x fusion.ElementStore, value scalar.Expr) {
