@@ -67,6 +67,7 @@ func TestPackedTiles(t *testing.T) {
 	}
 	for _, p := range products {
 		for _, target := range []plan.Target{schedtest.Hopper(), schedtest.Ampere()} {
+			target.TF32 = false
 			t.Run(fmt.Sprintf("%s %dx%dx%d %s", p.format, p.x, p.rows, p.elements, target.Name), func(t *testing.T) {
 				t.Parallel()
 				p.check(t, target)

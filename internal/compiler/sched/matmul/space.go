@@ -287,17 +287,19 @@ func (w *deviceCandidates) rule() (emit.Schedule, bool) {
 	return emit.Schedule{}, false
 }
 
-// ofPacked returns the schedule of a product with packed weights, if it is one: others unpack a weight for each few results,
-// which their costs do not count. Weights of BF16, which need no unpacking, are multiplied in several tiles of columns where
-// this costs less than the other schedules.
+// ofPacked returns the schedule of a product with packed weights, if it is one: tiles and reductions unpack a weight for each
+// few results, which their costs do not count. Several tiles of columns read weights of BF16 again, which need no unpacking,
+// and those that multiply-adds in TF32 unpack once, where they cost less than these.
 func (w *deviceCandidates) ofPacked(all *Space) (emit.Schedule, bool) {
 	if len(w.packed) == 0 {
 		return emit.Schedule{}, false
 	}
 	p := w.packed[0]
 	s := p.schedule()
-	if p.plain && p.columnTiles() > 1 {
-		return s, w.cost(s) < all.ranked(all.withoutPacked()).Cost
+	if p.columnTiles() > 1 {
+		if other := all.withoutPacked(); p.plain || other.Family == emit.WarpGroups {
+			return s, w.cost(s) < all.ranked(other).Cost
+		}
 	}
 	return s, true
 }
