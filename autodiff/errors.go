@@ -30,13 +30,11 @@ func wrap(transform string, err error) error {
 	if err == nil {
 		return nil
 	}
-	var own *Error
-	if errors.As(err, &own) {
+	if _, ok := errors.AsType[*Error](err); ok {
 		return err
 	}
 	e := &Error{Transform: transform, Err: err}
-	var op *ir.OpError
-	if errors.As(err, &op) {
+	if op, ok := errors.AsType[*ir.OpError](err); ok {
 		e.Op, e.Pos = op.Op, op.Pos
 	}
 	return e

@@ -163,7 +163,7 @@ func Step(loss *ir.Graph, lossName string, opt Optimizer, o Options) (*ir.Graph,
 	}
 	s.loss = loss
 	s.grads, err = autodiff.GradWith(loss, autodiff.GradOptions{Loss: lossName, Wrt: params, Missing: o.Missing, Policy: o.Policy})
-	if path := (*autodiff.NoPathError)(nil); errors.As(err, &path) {
+	if path, ok := errors.AsType[*autodiff.NoPathError](err); ok {
 		return nil, format.Errorf("%w: no step would change %q; freeze it (optim.Options.Frozen), or take its gradient for zeros (optim.Options.Missing)", err, path.Port)
 	}
 	if err != nil {

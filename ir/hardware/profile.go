@@ -88,16 +88,28 @@ func (p Profile) WithDriver(processors int, bandwidth float64, cache int) Profil
 // WebGPU adapter in order: vendor, architecture, device and description. It returns [Unknown]
 // if no profile matches.
 func Named(name string) Profile {
-	name = strings.ToLower(name)
-	if strings.Contains(name, strings.ToLower(h200.Name)) {
+	name = lower(name)
+	if strings.Contains(name, lower(h200.Name)) {
 		return h200
 	}
 	for _, s := range sheets {
-		if strings.Contains(name, strings.ToLower(s.name)) || s.adapter != "" && strings.Contains(name, s.adapter) {
+		if strings.Contains(name, lower(s.name)) || s.adapter != "" && strings.Contains(name, s.adapter) {
 			return s.profile()
 		}
 	}
 	return Unknown()
+}
+
+// lower returns s with the letters of ASCII in lower case. [strings.ToLower] would add the tables of all alphabets to
+// the module of a page.
+func lower(s string) string {
+	out := []byte(s)
+	for i, c := range out {
+		if 'A' <= c && c <= 'Z' {
+			out[i] += 'a' - 'A'
+		}
+	}
+	return string(out)
 }
 
 // LaunchBytes returns the memory traffic that takes as long as the launch overhead.

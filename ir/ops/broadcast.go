@@ -67,7 +67,7 @@ func broadcasting(b *ir.Builder, op ir.Op, in ...ir.Value) ir.Value {
 		return ir.Value{}
 	}
 	out := b.Add1(op, nil, wide...)
-	if e := (*ir.OpError)(nil); errors.As(b.Err(), &e) {
+	if e, ok := errors.AsType[*ir.OpError](b.Err()); ok {
 		e.In = ir.TypesOf(in)
 	}
 	return out

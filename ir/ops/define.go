@@ -376,7 +376,7 @@ func bodyTypes(n *ir.Node, body func(b *ir.Builder, n *ir.Node, in []ir.Value) [
 			types = append(types, v.Type())
 		}
 	})
-	if e := (*ir.OpError)(nil); errors.As(err, &e) {
+	if e, ok := errors.AsType[*ir.OpError](err); ok {
 		err = e.Err
 	}
 	return types, err

@@ -78,8 +78,8 @@ func (e *classError) of(what string) error {
 
 // nameOperand adds the name of n's operand to a [classError].
 func nameOperand(n *ir.Node, err error) error {
-	var e *classError
-	if !errors.As(err, &e) {
+	e, ok := errors.AsType[*classError](err)
+	if !ok {
 		return err
 	}
 	names := n.Def().Operands

@@ -331,9 +331,9 @@ func polygamma(b *ir.Builder, x ir.Value, n int) ir.Value {
 	for k := terms - 1; k >= 0; k-- {
 		sum = Add(b, sum, power(Div(b, one, Add(b, safe, number(float64(k)))), n+1))
 	}
-	scale := math.Gamma(float64(n + 1))
-	if n%2 == 0 {
-		scale = -scale
+	scale := -1. // (−1)^(n+1)·n!
+	for k := range n {
+		scale *= -float64(k + 1)
 	}
 	return Select(b, valid, Mul(b, sum, number(scale)), number(math.NaN()))
 }

@@ -125,8 +125,10 @@ func constText(n *Node) string {
 		s = strconv.FormatInt(v.I, 10)
 	case math.IsNaN(v.F):
 		s = "nan"
-	case math.IsInf(v.F, 0):
-		s = strings.ToLower(strconv.FormatFloat(v.F, 'g', -1, 64))
+	case math.IsInf(v.F, 1):
+		s = "+inf"
+	case math.IsInf(v.F, -1):
+		s = "-inf"
 	case n.Type == dtype.F64:
 		s = strconv.FormatFloat(v.F, 'g', -1, 64)
 	default:

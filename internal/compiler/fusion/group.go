@@ -163,11 +163,14 @@ func (g *Group) Name() string {
 	return identifier(g.Kind.String() + "_" + strings.Join(words, "_"))
 }
 
-// identifier keeps lower-case letters, digits and single underscores.
+// identifier keeps letters, as lower case, digits and single underscores.
 func identifier(s string) string {
 	var sb strings.Builder
 	last := byte('_')
-	for _, c := range []byte(strings.ToLower(s)) {
+	for _, c := range []byte(s) {
+		if 'A' <= c && c <= 'Z' {
+			c += 'a' - 'A'
+		}
 		if c < '0' || c > '9' && c < 'a' || c > 'z' {
 			c = '_'
 		}

@@ -35,8 +35,7 @@ type Error struct {
 // Error returns "pass fold: model.go:12: mul(f32[2], f32[2]): ...".
 func (e *Error) Error() string {
 	err := e.Err
-	var named *ir.OpError
-	if e.Node != nil && !errors.As(err, &named) {
+	if _, named := errors.AsType[*ir.OpError](err); e.Node != nil && !named {
 		err = e.Node.Fail(err)
 	}
 	return "pass " + e.Pass + ": " + err.Error()

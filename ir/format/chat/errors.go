@@ -47,8 +47,7 @@ func failf(kind error, text string, args ...any) error {
 
 // at adds the line to an error that has none.
 func at(line int, err error) error {
-	var f *failure
-	if errors.As(err, &f) {
+	if f, ok := errors.AsType[*failure](err); ok {
 		return &Error{line, f.kind, f.reason}
 	}
 	return err

@@ -137,8 +137,9 @@ func (s *setter) fail(name string, v *given, wanted string) {
 func hostName(name string) string {
 	var w strings.Builder
 	for i, part := range strings.Split(name, "_") {
-		if i > 0 && part != "" {
-			part = strings.ToUpper(part[:1]) + part[1:]
+		if i > 0 && part != "" && 'a' <= part[0] && part[0] <= 'z' {
+			w.WriteByte(part[0] - 'a' + 'A')
+			part = part[1:]
 		}
 		w.WriteString(part)
 	}

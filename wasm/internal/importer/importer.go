@@ -113,8 +113,7 @@ func importModel(m *model, c *wire.Service, r *wire.Request, w *wire.Response) e
 		return nil
 	}
 	m.files.forget()
-	var need *onnx.NeedError
-	if errors.As(err, &need) {
+	if need, ok := errors.AsType[*onnx.NeedError](err); ok {
 		w.U32(needsValues)
 		names := append([]string{need.Value}, need.From...)
 		w.U32(len(names))
@@ -232,14 +231,13 @@ func (e refused) Is(kind error) bool {
 
 // As finds the op of the node that could not be imported.
 func (e refused) As(target any) bool {
-	var node *onnx.Error
 	to, is := target.(**ir.OpError)
-	if !is || !errors.As(e.error, &node) {
+	node, ok := errors.AsType[*onnx.Error](e.error)
+	if !is || !ok {
 		return false
 	}
-	var inner *ir.OpError
 	*to = &ir.OpError{Op: ir.Op(node.Op)}
-	if errors.As(node.Reason, &inner) {
+	if inner, ok := errors.AsType[*ir.OpError](node.Reason); ok {
 		(*to).In = inner.In
 	}
 	return true

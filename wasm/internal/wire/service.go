@@ -87,8 +87,8 @@ func failure(err error) []byte {
 	}
 	w.Text(kind)
 	w.Text(err.Error())
-	var op *ir.OpError
-	if !errors.As(err, &op) {
+	op, ok := errors.AsType[*ir.OpError](err)
+	if !ok {
 		op = &ir.OpError{}
 	}
 	w.Text(string(op.Op))
