@@ -60,8 +60,12 @@ type ContractLowering struct {
 	Phase func(n *Node, i int) (phase Contraction, phases int)
 }
 
-// Undivided is the number of the form of a contraction that is not divided into phases: see [ContractLowering].
-const Undivided = -1
+// Numbers of the forms of a contraction that have all results, see [ContractLowering]: not divided into phases, and with
+// phases as axes of its batch, as Spec returns it.
+const (
+	Undivided     = -1
+	PhasesInBatch = -2
+)
 
 // Contraction describes result[batch, m, n] = Σ_k a[batch, m, k] · b[batch, k, n]. Each of the four
 // spaces has any number of axes, including none.
@@ -75,14 +79,23 @@ type Contraction struct {
 	// axis it is one coordinate, or a sum of coordinates in mixed radix, each multiplied by the
 	// product of the sizes of the following ones.
 	Out func(batch, m, n Index) Index
-	// Past says that some positions of Out are past the end of the result along an axis: those of a point of the batch
-	// and of M for all points of N. What is computed for them is not stored.
-	Past bool
+	// Ends are the sizes of the result where some positions of Out are past its end along an axis, those of a point of the
+	// batch and of M for all points of N: what is computed for them is not stored. It is nil if there are none.
+	Ends []int
 	// Acc is the element type of the accumulator.
 	Acc DType
 	// Windows, of one entry for each axis of operand 0, says how A reads it where that is by windows, as in a
 	// convolution. It is nil for other contractions.
 	Windows []Window
+}
+
+// Stored returns the condition under which the result has the position of a point: see Ends.
+func (c *Contraction) Stored(batch, m, n Index) scalar.Expr {
+	stored := scalar.ConstBool(true)
+	for axis, size := range c.Ends {
+		stored = scalar.And(stored, scalar.Lt(c.Out(batch, m, n)[axis], loop.Int(size)))
+	}
+	return stored
 }
 
 // Window is how a contraction reads an axis of an operand: at position m·StepM + k·StepK − Lo, where m and k are coordinates

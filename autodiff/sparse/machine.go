@@ -117,13 +117,8 @@ func (m *machine) contracted(c ir.Contraction) {
 	a, validA := c.A(batch.vars, rows.vars, k.vars)
 	b, validB := c.B(batch.vars, columns.vars, k.vars)
 	factors := compile(factor(0, a, validA), factor(1, b, validB))
-	out, exists := c.Out(batch.vars, rows.vars, columns.vars), scalar.ConstBool(true)
-	for i, d := range m.dims(0) {
-		if c.Past {
-			exists = scalar.And(exists, scalar.Lt(out[i], scalar.ConstI(ir.I32, int64(d))))
-		}
-	}
-	place := compile(m.place(m.dims(0), out), exists)
+	out, stored := c.Out(batch.vars, rows.vars, columns.vars), c.Stored(batch.vars, rows.vars, columns.vars)
+	place := compile(m.place(m.dims(0), out), stored)
 	for i := range batch.size() * rows.size() * columns.size() {
 		columns.enter(i % columns.size())
 		rows.enter(i / columns.size() % rows.size())

@@ -48,7 +48,7 @@ func EvalForms(n *ir.Node, in []*ir.Array) (undivided, byPhases *ir.Array, phase
 		}
 	}
 	undivided, byPhases = ir.NewArray(n.Types()[0].DType, dims...), ir.NewArray(n.Types()[0].DType, dims...)
-	add(undivided, -1)
+	add(undivided, ir.Undivided)
 	for i := 0; i == 0 || i < phases; i++ {
 		add(byPhases, i)
 	}

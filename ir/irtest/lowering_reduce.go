@@ -134,14 +134,10 @@ func (l *interpreter) contract(c ir.Contraction) error {
 	step := scalar.Add(sum, scalar.Mul(factor(0, atA, validA), factor(1, atB, validB)))
 	out := l.out[0]
 	place, dims := constant(0), out.Dims
-	exists := scalar.ConstBool(true)
 	for i, at := range c.Out(batch.vars, m.vars, n.vars) {
-		if c.Past {
-			exists = scalar.And(exists, scalar.Lt(at, constant(dims[i])))
-		}
 		place = scalar.Add(scalar.Mul(place, constant(dims[i])), at)
 	}
-	final, err := l.compile(env, []ir.DType{out.DType, ir.I32, ir.Bool}, scalar.Convert(sum, out.DType), place, exists)
+	final, err := l.compile(env, []ir.DType{out.DType, ir.I32, ir.Bool}, scalar.Convert(sum, out.DType), place, c.Stored(batch.vars, m.vars, n.vars))
 	if err != nil {
 		return err
 	}

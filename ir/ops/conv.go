@@ -262,12 +262,9 @@ func convolve[T float64 | int64 | complex128](n *ir.Node, out, x, w []T) {
 // spaces order their axes as lhs does in memory, so that adjacent positions are adjacent there. This also
 // holds for the gradient by the kernel, whose lhs has the features as its batch.
 func convContraction(n *ir.Node) ir.Contraction {
-	c, _ := newConvContraction(n, phasesInBatch)
+	c, _ := newConvContraction(n, ir.PhasesInBatch)
 	return c
 }
-
-// phasesInBatch is the number of the contraction of a convolution that has all phases, see [newConvContraction].
-const phasesInBatch = ir.Undivided - 1
 
 // newConvContraction returns the contraction of a convolution, or of one of its phases by number, and their
 // number: all combinations of those of axes with unequal phases, which have a different number of results or terms.
@@ -296,7 +293,9 @@ func newConvContraction(n *ir.Node, phase int) (ir.Contraction, int) {
 			phases *= own
 		case x.phases > 1:
 			c.Batch = append(c.Batch, x.phases)
-			c.Past = c.Past || x.results%x.phases != 0
+			if x.results%x.phases != 0 {
+				c.Ends, _ = n.Types()[0].Shape.Ints()
+			}
 		}
 		c.M[v.free.spatial[i]], c.K[v.inner.spatial[i]] = x.count(), x.taps()
 		v.axes = append(v.axes, x)

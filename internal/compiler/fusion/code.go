@@ -72,10 +72,10 @@ type ElementStore struct {
 
 // Code returns the expressions of a group that is not a loop, a scan or a
 // horizontal fusion (for those, call Code on each of Parts).
-func (g *Group) Code() *Code { return g.CodeOf(whole) }
+func (g *Group) Code() *Code { return g.CodeOf(ir.PhasesInBatch) }
 
 // CodeOf is [Group.Code] of a form of the contraction of a group, by its number: one of [Group.Phases], whose results it
-// stores, or [ir.Undivided].
+// stores, [ir.Undivided] or [ir.PhasesInBatch].
 func (g *Group) CodeOf(form int) *Code {
 	c := newCoder(g)
 	c.outer, c.inner = g.partition.variables("o", g.Outer), g.partition.variables("r", g.Inner)
@@ -230,7 +230,7 @@ func (c *coder) reduction(m *Member) Reduction {
 func (c *coder) contraction(form int) {
 	m := c.g.Members[0]
 	k := ContractionOf(m.Node, c.s)
-	if form != whole {
+	if form != ir.PhasesInBatch {
 		k.Contraction, _ = m.Node.Def().Lower.(*ir.ContractLowering).Phase(m.Node, form)
 	}
 	x := &ContractionCode{

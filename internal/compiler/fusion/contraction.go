@@ -142,9 +142,6 @@ const (
 	phaseResults = 1 << 10
 )
 
-// whole is the number of the form of a contraction that is divided into no phases, or has them as its batch.
-const whole = ir.Undivided - 1
-
 // Phases returns the numbers [from, to) of forms of the contraction of a group that together compute it, each some of
 // the results, without products with the zeros between elements of an operand: see [Group.CodeOf].
 func (g *Group) Phases() (from, to int) {
@@ -156,19 +153,12 @@ func (g *Group) Phases() (from, to int) {
 			}
 		}
 	}
-	return whole, whole + 1
+	return ir.PhasesInBatch, ir.PhasesInBatch + 1
 }
 
 // Exists returns the condition under which the result has the position of a point.
 func (c *Contraction) Exists(batch, m ir.Index) scalar.Expr {
-	exists := scalar.ConstBool(true)
-	if c.Past {
-		dims, _ := c.Node.Types()[0].Shape.Ints()
-		for axis, e := range c.Out(batch, m, Coords("n", c.N)) {
-			exists = scalar.And(exists, scalar.Lt(e, loop.Int(dims[axis])))
-		}
-	}
-	return exists
+	return c.Stored(batch, m, Coords("n", c.N))
 }
 
 // DigitsOf returns the coordinates of the batch, M and N spaces of the contraction of a group, as [Group.Code] names

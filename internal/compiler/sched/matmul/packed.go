@@ -16,11 +16,11 @@ import (
 // packedPlan computes a contraction with packed weights, or those of BF16, along its rows, such as a linear layer of a
 // language model that decodes several sequences at once or takes a prompt. A workgroup has a tile of rows and one of columns.
 // Weights are read once for all columns of a tile: threads load packed words and unpack their integers to the registers of
-// fragments, and warp groups multiply these by the columns' operand.
-// Integers are exact in BF16, and an f32 is the sum of three numbers of BF16, so that products are exact. Sums of blocks are
-// multiplied by the scales of the blocks in f32. A kernel before writes the three parts of the columns' operand as they lie in
-// workgroup memory, to which a chunk of the contracted space is copied while the one before is multiplied. So are stages of
-// the weights, if they are whole words of 16 bytes.
+// fragments, and warp groups multiply these by the columns' operand. Integers are exact in BF16, and an f32 is the sum of
+// three numbers of BF16, so that products are exact. Sums of blocks are multiplied by the scales of the blocks in f32. A
+// kernel before writes the three parts of the columns' operand as they lie in workgroup memory, to which a chunk of the
+// contracted space is copied while the one before is multiplied. So are stages of the weights, if they are whole words of
+// 16 bytes.
 type packedPlan struct {
 	c       *fusion.Contraction
 	weights int         // the packed operand, which is along the rows of multiply-adds

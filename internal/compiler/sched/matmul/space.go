@@ -36,10 +36,7 @@ func (w *Space) Rule() emit.Schedule {
 	if !emit.WithMma {
 		return w.withoutStationary()
 	}
-	if s, ok := w.device.ofPacked(w); ok {
-		return s
-	}
-	return w.withoutPacked()
+	return w.device.packedOr(w)
 }
 
 // withoutPacked returns the default schedule among the others than PackedTiles.
@@ -230,7 +227,7 @@ func tileFor(s emit.Schedule) (tile, bool) {
 // none, has not the types of its plans either.
 type deviceSpace interface {
 	rule() (emit.Schedule, bool)
-	ofPacked(w *Space) (emit.Schedule, bool)
+	packedOr(w *Space) emit.Schedule
 	insteadOf(reduction emit.Ranked) emit.Schedule
 	orStationary(w *Space, s emit.Schedule) emit.Schedule
 	orRows(few, rows emit.Schedule) emit.Schedule
@@ -287,21 +284,23 @@ func (w *deviceCandidates) rule() (emit.Schedule, bool) {
 	return emit.Schedule{}, false
 }
 
-// ofPacked returns the schedule of a product with packed weights, if it is one: tiles and reductions unpack a weight for each
-// few results, which their costs do not count. Several tiles of columns read weights of BF16 again, which need no unpacking,
-// and those that multiply-adds in TF32 unpack once, where they cost less than these.
-func (w *deviceCandidates) ofPacked(all *Space) (emit.Schedule, bool) {
+// packedOr returns the schedule of a product with packed weights, if it is one, or another: tiles and reductions unpack a weight
+// for each few results, which their costs do not count. Several tiles of columns read weights again: those of BF16, which
+// need no unpacking, and those that multiply-adds in TF32 unpack once, only where this costs less.
+func (w *deviceCandidates) packedOr(all *Space) emit.Schedule {
 	if len(w.packed) == 0 {
-		return emit.Schedule{}, false
+		return all.withoutPacked()
 	}
 	p := w.packed[0]
 	s := p.schedule()
-	if p.columnTiles() > 1 {
-		if other := all.withoutPacked(); p.plain || other.Family == emit.WarpGroups {
-			return s, w.cost(s) < all.ranked(other).Cost
-		}
+	if p.columnTiles() == 1 {
+		return s
 	}
-	return s, true
+	other := all.withoutPacked()
+	if (p.plain || other.Family == emit.WarpGroups) && all.ranked(other).Cost <= w.cost(s) {
+		return other
+	}
+	return s
 }
 
 // packedBy returns the plan of a product with packed weights by its schedule, or nil.
