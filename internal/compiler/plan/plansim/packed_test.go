@@ -82,19 +82,31 @@ func TestPackedRowsAreReadAsWords(t *testing.T) {
 }
 
 // TestPackedGateAndValue computes a gate and its factor in one kernel, of activations that it normalises itself, for rows that no
-// workgroup shares, of which threads have one part or several, whether activations are vectors or not.
+// workgroup shares, of which threads have one part or several, whether activations are vectors or not, by one team of threads or
+// four.
 func TestPackedGateAndValue(t *testing.T) {
-	for _, c := range []struct{ rows, elements, before int }{{7, 768, 0}, {64, 768, 0}, {64, 7680, 0}, {5, 768, 1}, {66, 7680, 1}} {
+	for _, c := range []struct {
+		rows, elements, before int
+		format                 string
+	}{
+		{7, 768, 0, "q4_k"},
+		{64, 768, 0, "q4_k"},
+		{64, 7680, 0, "q4_k"},
+		{5, 768, 1, "q4_k"},
+		{66, 7680, 1, "q4_k"},
+		{160, 512, 0, "q4_0"},
+		{160, 512, 1, "q4_0"},
+	} {
 		if testing.Short() && c.rows*c.elements > 7*768 {
 			continue
 		}
 		rng := rand.New(rand.NewPCG(3, 4))
-		gate, up := packedRandom(rng, "q4_k", c.rows, c.elements), packedRandom(rng, "q4_k", c.rows, c.elements)
+		gate, up := packedRandom(rng, c.format, c.rows, c.elements), packedRandom(rng, c.format, c.rows, c.elements)
 		g := schedtest.Build(t, func(b *ir.Builder) {
 			x := ops.SliceAxis(b, b.Input("x", ir.F32, ir.Dims(1, c.before+c.elements)...), 1, ir.N(c.before), ir.N(c.elements))
 			x = ops.RMSNorm(b, x, b.Input("scale", ir.F32, ir.N(c.elements)), 1e-5)
 			times := func(name string) ir.Value {
-				return ops.QuantizedMatMul(b, x, b.Input(name, ir.U8, ir.Dims(gate.Dims...)...), "q4_k")
+				return ops.QuantizedMatMul(b, x, b.Input(name, ir.U8, ir.Dims(gate.Dims...)...), c.format)
 			}
 			b.Output("y", ops.Mul(b, ops.Silu(b, times("gate")), times("up")))
 		})
@@ -120,27 +132,28 @@ func TestPackedCandidatesAreRight(t *testing.T) {
 		}
 		t.Run(format, func(t *testing.T) {
 			rng := rand.New(rand.NewPCG(5, 6))
-			const rows, elements = 12, 512
+			const rows, elements = 24, 512
 			w := packedRandom(rng, format, rows, elements)
 			inputs := map[string]*ir.Array{"x": normal(rng, 1, elements), "w": w}
 			g := schedtest.Build(t, func(b *ir.Builder) {
 				b.Output("y", ops.QuantizedMatMul(b, b.Input("x", ir.F32, ir.Dims(1, elements)...), b.Param("w", ir.U8, ir.Dims(w.Dims...)...), format))
 			})
 			for name, target := range map[string]plan.Target{"cuda": schedtest.Hopper(), "webgpu": byWarps()} {
-				packed, rowsOf := 0, map[int]bool{}
+				packed, rowsOf, teams := 0, map[int]bool{}, 0
 				target.Device = hardware.Unknown()
 				target.Device.Launch = 1e-6 // so that no group is too small for a choice
+				target.Device.Processors = 3
 				for _, c := range schedtest.Choices(t, g, target) {
 					for _, r := range c.Candidates {
 						if r.Family == emit.PackedRows {
-							packed, rowsOf[r.Rows] = packed+1, true
+							packed, rowsOf[r.Rows], teams = packed+1, true, max(teams, r.M)
 						}
 						forced := schedtest.Forced(t, g, target, func(o *plan.Choice) (emit.Schedule, bool) { return r.Schedule, o.Key == c.Key })
 						checkPacked(t, g, forced, inputs)
 					}
 				}
-				if packed < 4 || len(rowsOf) < 2 {
-					t.Errorf("%s: %d candidates read words, of rows %v, want some", name, packed, rowsOf)
+				if packed < 4 || len(rowsOf) < 2 || name == "webgpu" && teams < 4 {
+					t.Errorf("%s: %d candidates read words, of rows %v, by %d teams, want some", name, packed, rowsOf, teams)
 				}
 			}
 		})

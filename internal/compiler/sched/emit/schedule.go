@@ -62,7 +62,7 @@ const (
 	// sizes each kernel has the tile that was measured for it.
 	FlashMma
 	// PackedRows: a product of one row with packed weights. Lanes threads share a row of weights, in
-	// slices of the shape K, counted from 1, and a workgroup has Rows rows.
+	// slices of the shape K, counted from 1, and compute Rows rows; a workgroup has M such teams of threads, 0 for one.
 	PackedRows
 	// Registers is Tiles without workgroup memory: each thread loads its operands by itself, and
 	// no barrier is needed.

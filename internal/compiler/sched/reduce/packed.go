@@ -59,6 +59,7 @@ const (
 	maxPackedRows     = 64                // rows of a workgroup
 	packedAtOnce      = 4                 // rows whose weights are in flight together
 	minPackedLength   = 256               // elements of a row
+	packedTeams       = 4                 // teams of a workgroup where each is a warp
 )
 
 // packedRows writes the kernel of a product with packed weights.
@@ -80,6 +81,8 @@ type packedRows struct {
 	start    int                            // the number of statements before the first that may depend on other kernels
 	rows     *rowLoop                       // that is being written, or nil
 	rounding *rounding                      // of the activations, or nil
+	team     scalar.Expr                    // the number of the thread's team in the workgroup
+	warps    int                            // of a team
 }
 
 // rowLoop is a loop over rows of weights, whose loads are an iteration ahead: a row's words are loaded as soon as
@@ -183,7 +186,19 @@ func packedSchedule(e *emit.Emitter, g *fusion.Group, number int) emit.Schedule 
 			best = s
 		}
 	}
+	best.M = teams(e, g, best)
 	return best
+}
+
+// teams returns how many teams of threads, each with rows of its own, a workgroup has, 0 for one. Short rows take a warp each, and
+// a launch of many workgroups of one warp takes longer: a token of SmolLM2-135M by WebGPU takes an H200 819 µs with
+// one, 801 with four of them.
+func teams(e *emit.Emitter, g *fusion.Group, s emit.Schedule) int {
+	groups := fusion.Product(g.Outer) / s.Rows
+	if s.Lanes > loop.Warp || groups%packedTeams != 0 || groups < e.Caps.Profile().Processors || packedTeams*s.Lanes > e.Caps.Invocations {
+		return 0
+	}
+	return packedTeams
 }
 
 // packedDivides reports whether workgroups of a number of rows have all rows of weights, and whole groups of those
@@ -222,14 +237,13 @@ func newPackedRows(e *emit.Emitter, g *fusion.Group, split rowSlice) *packedRows
 }
 
 // emitPacked writes the kernel, or reports false where the weights do not factor. Threads load their
-// activations as vectors if they can, and through workgroup memory elsewhere.
+// activations as vectors if they can. Elsewhere they go through workgroup memory, and a workgroup has one team.
 func emitPacked(e *emit.Emitter, g *fusion.Group, s emit.Schedule) (emit.Launch, bool) {
-	for _, load := range []activationLoader{(*packedRows).loadVectors, (*packedRows).stage} {
-		if l, ok := emitPackedBy(e.Sibling(), g, s, load); ok {
-			return l, true
-		}
+	if l, ok := emitPackedBy(e.Sibling(), g, s, (*packedRows).loadVectors); ok {
+		return l, true
 	}
-	return emit.Launch{}, false
+	s.M = 0
+	return emitPackedBy(e.Sibling(), g, s, (*packedRows).stage)
 }
 
 // activationLoader loads the activations of a thread, or reports false where it cannot; used is the
@@ -239,21 +253,23 @@ type activationLoader func(p *packedRows, s emit.Schedule, lane scalar.Expr, use
 // emitPackedBy is emitPacked with one way to load the activations.
 func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load activationLoader) (emit.Launch, bool) {
 	p := newPackedRows(e, g, rowSlices[s.K-1])
-	e.Workgroup = [3]int{s.Lanes, 1, 1}
-	group, exists := e.BoundedGroup(fusion.Product(g.Outer) / s.Rows)
-	lane := loop.LocalID(0, s.Lanes)
-	number := p.ranged("group", group, fusion.Product(g.Outer)/s.Rows)
+	each, n := max(s.M, 1), fusion.Product(g.Outer)/s.Rows // teams, of a workgroup and all
+	e.Workgroup = [3]int{each * s.Lanes, 1, 1}
+	group, exists := e.BoundedGroup(n / each)
+	lane := loop.LocalID(0, each*s.Lanes)
+	p.team, p.warps = p.Simplify(scalar.FloorDiv(lane, loop.Int(s.Lanes))), s.Lanes/loop.Warp
+	lane = p.Simplify(scalar.Mod(lane, loop.Int(s.Lanes)))
+	number := p.ranged("group", scalar.Add(scalar.Mul(group, loop.Int(each)), p.team), n)
 	count := g.Inner[0] / p.split.elements()
 	for t := range emit.CeilDiv(count, s.Lanes) {
 		at := scalar.Add(lane, loop.Int(t*s.Lanes))
 		p.thread(p.ranged("slice", scalar.Min(at, loop.Int(count-1)), count))
 	}
 	atOnce := p.atOnce(s)
-	warps := s.Lanes / loop.Warp
-	parts, numbers := p.partsOf(p.members, s.Rows*warps), p.partsOf(p.numbers, warps)
+	parts, numbers := p.partsOf(p.members, each*s.Rows*p.warps), p.partsOf(p.numbers, each*p.warps)
 	begin := p.ranged("begin", scalar.Mul(number, loop.Int(s.Rows)), fusion.Product(g.Outer))
 	p.start = len(p.Body)
-	if !load(p, s, lane, 4*warps*(s.Rows*len(parts)+len(numbers))) {
+	if !load(p, s, lane, 4*p.warps*(s.Rows*len(parts)+len(numbers))) {
 		return emit.Launch{}, false
 	}
 	if emit.WithMma && p.rounding != nil {
@@ -278,7 +294,7 @@ func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load activa
 		return emit.Launch{}, false
 	}
 	p.Body = append(p.Body, &loop.Barrier{})
-	p.finish(begin, lane, exists, s.Rows, warps, append(parts, numbers...))
+	p.finish(begin, lane, exists, s.Rows, append(parts, numbers...))
 	for id := range p.weights.tensors {
 		e.Words[id] = true
 	}
@@ -295,7 +311,6 @@ func (p *packedRows) sumRows(begin, at, lane scalar.Expr, s emit.Schedule, atOnc
 	p.Body = append(p.Body, &loop.Let{Name: first, Value: p.Simplify(scalar.Add(begin, at))})
 	p.first = scalar.NewVar(first, ir.I32, 0, int64(max(fusion.Product(p.g.Outer)-atOnce, 1)))
 	p.beginRows(begin, at, s.Rows, atOnce)
-	warps := s.Lanes / loop.Warp
 	for m := range p.members {
 		var sums []scalar.Expr
 		for j := range atOnce {
@@ -307,7 +322,8 @@ func (p *packedRows) sumRows(begin, at, lane scalar.Expr, s emit.Schedule, atOnc
 			p.loadNext()
 		}
 		p.fold(sums, lane, func(row, sum scalar.Expr) {
-			to := scalar.Add(scalar.Mul(scalar.Add(at, row), loop.Int(warps)), scalar.FloorDiv(lane, loop.Int(loop.Warp)))
+			row = scalar.Add(scalar.Mul(p.team, loop.Int(s.Rows)), scalar.Add(at, row))
+			to := scalar.Add(scalar.Mul(row, loop.Int(p.warps)), scalar.FloorDiv(lane, loop.Int(loop.Warp)))
 			p.Body = append(p.Body, &loop.Store{Array: parts[m], At: p.Simplify(to), Value: sum})
 		})
 	}
@@ -774,17 +790,17 @@ func (p *packedRows) fold(sums []scalar.Expr, lane scalar.Expr, f func(row, sum 
 }
 
 // finish adds the parts of warps and stores what follows, a row in each of the first threads.
-func (p *packedRows) finish(begin, lane, exists scalar.Expr, rows, warps int, parts []int) {
+func (p *packedRows) finish(begin, lane, exists scalar.Expr, rows int, parts []int) {
 	body := p.Nested(func() {
 		own := p.ranged("own", scalar.Min(lane, loop.Int(rows-1)), rows)
 		number := p.ranged("row", scalar.Add(begin, own), fusion.Product(p.g.Outer))
 		p.r.row = p.Unflatten(number, p.g.Outer)
 		for i, acc := range p.r.declare(slices.Concat(p.members, p.numbers)) {
-			from := loop.Int(0)
+			from := p.team
 			if i < len(p.members) {
-				from = scalar.Mul(own, loop.Int(warps))
+				from = scalar.Add(scalar.Mul(p.team, loop.Int(rows)), own)
 			}
-			p.Add(&loop.Assign{Name: acc.name, Value: scalar.Add(acc.value(), p.total(parts[i], from, warps))})
+			p.Add(&loop.Assign{Name: acc.name, Value: scalar.Add(acc.value(), p.total(parts[i], from))})
 			p.r.finishMember(acc.m, []accumulator{acc})
 		}
 		p.r.nameRows(1)

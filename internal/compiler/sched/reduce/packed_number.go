@@ -49,7 +49,8 @@ func sumOf(values []scalar.Expr) scalar.Expr {
 func (p *packedRows) foldNumbers(lane scalar.Expr, parts []int) {
 	for i, sum := range p.sums {
 		p.fold([]scalar.Expr{sum}, lane, func(_, sum scalar.Expr) {
-			p.Body = append(p.Body, &loop.Store{Array: parts[i], At: p.Simplify(scalar.FloorDiv(lane, loop.Int(loop.Warp))), Value: sum})
+			at := scalar.Add(scalar.Mul(p.team, loop.Int(p.warps)), scalar.FloorDiv(lane, loop.Int(loop.Warp)))
+			p.Body = append(p.Body, &loop.Store{Array: parts[i], At: p.Simplify(at), Value: sum})
 		})
 	}
 }
@@ -62,10 +63,11 @@ func (p *packedRows) partsOf(members []*fusion.Member, n int) (parts []int) {
 	return parts
 }
 
-// total returns the sum of the parts of warps from a place in workgroup memory on.
-func (p *packedRows) total(part int, from scalar.Expr, warps int) scalar.Expr {
+// total returns the sum of the parts of a team's warps, the n-th of those in workgroup memory.
+func (p *packedRows) total(part int, n scalar.Expr) scalar.Expr {
+	from := scalar.Mul(n, loop.Int(p.warps))
 	sum := scalar.LoadAt(part, ir.F32, p.Simplify(from))
-	for w := 1; w < warps; w++ {
+	for w := 1; w < p.warps; w++ {
 		sum = scalar.Add(sum, scalar.LoadAt(part, ir.F32, p.Simplify(scalar.Add(from, loop.Int(w)))))
 	}
 	return sum

@@ -32,6 +32,10 @@ func packedCandidates(w *Space, rule emit.Schedule) []emit.Ranked {
 		s.Rows = rows
 		add(s)
 	}
+	if s := rule; s.M > 0 {
+		s.M = 0
+		add(s)
+	}
 	for number, split := range rowSlices {
 		if w.Group.Inner[0]%split.block == 0 {
 			add(packedSchedule(w.e, w.Group, number))
@@ -49,12 +53,15 @@ func packedCandidates(w *Space, rule emit.Schedule) []emit.Ranked {
 // packedFits reports whether a product with packed weights can have a schedule.
 func packedFits(w *Space, s emit.Schedule) bool {
 	e, g := w.e, w.Group
-	if s.K < 1 || s.K > len(rowSlices) || s != (emit.Schedule{Family: emit.PackedRows, K: s.K, Lanes: s.Lanes, Rows: s.Rows, Each: s.Each, Stages: s.Stages}) || !isPacked(e, g) {
+	if s.K < 1 || s.K > len(rowSlices) || s != (emit.Schedule{Family: emit.PackedRows, M: s.M, K: s.K, Lanes: s.Lanes, Rows: s.Rows, Each: s.Each, Stages: s.Stages}) || !isPacked(e, g) {
 		return false
 	}
 	split := rowSlices[s.K-1]
 	if g.Inner[0]%split.block != 0 || s.Lanes%loop.Warp != 0 || s.Lanes < loop.Warp || s.Lanes > e.Caps.Invocations ||
 		s.Rows < 1 || s.Rows > min(maxPackedRows, s.Lanes) || !packedDivides(g, s.Rows) {
+		return false
+	}
+	if s.M != 0 && (s.M < 0 || s.Stages > 0 || s.M*s.Lanes > e.Caps.Invocations || fusion.Product(g.Outer)%(s.M*s.Rows) != 0) {
 		return false
 	}
 	if s.Stages > 0 || s.Each > 0 {

@@ -87,7 +87,7 @@ func (r *ring) sized(p *packedRows, s emit.Schedule) emit.Schedule {
 	room, iterations := ringBytes(p.Caps), s.Rows/r.rows
 	slots := min(room/r.bytes(), iterations)
 	if s.Rows%r.rows == 0 && 8*iterations*r.bytes() >= 7*room && slots >= minStages && r.aligned() {
-		s.Each, s.Stages = r.rows, slots
+		s.M, s.Each, s.Stages = 0, r.rows, slots
 	}
 	return s
 }
