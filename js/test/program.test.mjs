@@ -460,12 +460,24 @@ describe('a program that cannot be opened says why', () => {
   const rows = [
     ['no WebGPU', () => openProgram(linearPlan()), 'device', /WebGPU is not here/],
     ['no adapter', () => openProgram(linearPlan(), { gpu: { requestAdapter: async () => null } }), 'device', /no adapter/],
+    ['a browser that refuses one twice', () => openProgram(linearPlan(), { gpu: { requestAdapter: async () => { throw new Error('ended'); } } }), 'device', /no adapter/],
     ['no device', () => openProgram(linearPlan(), { gpu: { requestAdapter: async () => ({ ...capabilities(dawn.adapter), requestDevice: async () => { throw new Error('busy'); } }) } }), 'device', /busy/],
     ['a shader with an error', () => openProgram(linearPlanWith('var sum = 0.0;', 'var sum = zer;'), { device: dawn.device }), 'shader', /kernel step: 14:\d+: .*zer/s],
     ['a shader that does not fit its layout', () => openProgram(linearPlanWith('read_write> w: array<f32, 3>;\n@group(0) @binding(3)', 'read_write> w: array<f32, 3>;\n@group(0) @binding(9)'), { device: dawn.device }), 'shader', /kernel step/],
     ['a binding that is too small', () => openProgram(linearPlanWith('x: array<f32, 12>;\n@group(0) @binding(1) var<storage, read> w', 'x: array<f32, 99>;\n@group(0) @binding(1) var<storage, read> w'), { device: dawn.device }).then((s) => s.run('predict', { x: new Float32Array(12) })), 'gpu', /predict/],
   ];
   for (const [what, call, kind, text] of rows) test(what, () => assert.rejects(call(), isError(kind, text)));
+});
+
+test('an adapter that is refused once is asked for again: the GPU process of the browser has begun anew', async () => {
+  let calls = 0;
+  const requestAdapter = async () => {
+    if (!calls++) throw new Error('A valid external Instance reference no longer exists.');
+    return { ...capabilities(dawn.adapter), requestDevice: newDevice };
+  };
+  const program = await openProgram(linearPlan(), { gpu: { requestAdapter } });
+  assert.strictEqual(calls, 2);
+  program.close();
 });
 
 test('memory that runs out is an error of its own kind, and what was made is given back', async () => {

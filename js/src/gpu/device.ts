@@ -70,8 +70,9 @@ export function pickVariant(plan: Plan, from: Capable): Plan {
 /** Requests an adapter. Rejects with an {@link RlxError} of kind `device` if there is none. @internal */
 export async function requestAdapter({ gpu, powerPreference = 'high-performance' }: DeviceOptions): Promise<GPUAdapter> {
   gpu ??= globalThis.navigator?.gpu;
-  if (!gpu?.requestAdapter) throw new RlxError('device', 'WebGPU is not here: use https or another browser; in Node, the option gpu');
-  const adapter = await gpu.requestAdapter({ powerPreference });
+  if (!gpu) throw new RlxError('device', 'WebGPU is not here: use https or another browser; in Node, the option gpu');
+  // The call is rejected where the browser's GPU process ends meanwhile, as at the first start of one: the next has an adapter.
+  const request = async () => gpu.requestAdapter({ powerPreference }), adapter = await request().catch(request).catch(() => {});
   if (!adapter) throw new RlxError('device', 'WebGPU has no adapter here');
   return adapter;
 }

@@ -34,7 +34,7 @@ export class SubmissionLimiter {
   }
 
   /** Whether a caller waits. */
-  get waiting(): boolean { return this.#queue.length > 0; }
+  get waiting(): boolean { return !!this.#queue[0]; }
 
   /** Whether the next caller would wait. */
   get full(): boolean { return this.#free <= 0; }
