@@ -165,10 +165,17 @@ ci: ## install what the tests need, lint, and run every test
 	$(MAKE) --jobs=$(JOBS) --output-sync=target SETUP=1 deps js lint $(INSTALLED) $(BUILT)
 	$(MAKE) --jobs=$(JOBS) --output-sync=target PREBUILT=1 $(TESTS)
 
-# With SETUP, Debian's packages are installed while the modules of the page, which need none of them, are built.
+# With SETUP, Debian's packages are installed while the modules of the page, which need none of them, are built. Programs
+# of which several are built at the same time are compiled before: each Go command would compile what they share.
+PROGRAMS := mvdan.cc/gofumpt ./wasm/overlay ./wasm/shrink ./wasm/gen ./internal/staticvet ./internal/sourcevet ./internal/conformance/write ./demo/build
 ifdef SETUP
 lint $(PIP)/.installed: | deps
+lint wasm suite: | compiled
 endif
+
+.PHONY: compiled
+compiled:
+	$(RARE_GC) $(GO) list -export -deps $(PROGRAMS) >/dev/null
 
 ifndef PREBUILT
 check-js: js demo-assets
