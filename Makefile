@@ -138,11 +138,13 @@ site: js demo-assets ## write the site as static files, for any folder of a serv
 	cp -r demo/web/. build/site
 	cp -r js/dist/. build/site/rlx
 
+# The page's flags and a workspace, in which this module has the name that it has there, have the Go command take what
+# was compiled for the page. `make lint` vets it.
 .PHONY: workers
-workers: ## build the Go compile service for Cloudflare Workers, to build/workers (its module needs github.com/syumai/workers)
+workers: wasm ## build the Go compile service for Cloudflare Workers, to build/workers (its module needs github.com/syumai/workers)
 	cd wasm/edge/workers && $(GO) run github.com/syumai/workers/cmd/workers-assets-gen -mode=go -o ../../../build/workers
-	cd wasm/edge/workers && $(RARE_GC) GOOS=js GOARCH=wasm $(GO) vet -trimpath .
-	cd wasm/edge/workers && $(RARE_GC) GOOS=js GOARCH=wasm $(GO) build -trimpath -ldflags='-s -w' -o ../../../build/workers/app.wasm .
+	rm -f build/go.work && cd build && GOWORK=off $(GO) work init .. ../wasm/edge/workers
+	GOWORK=$(CURDIR)/build/go.work $(WASM) -o build/workers/app.wasm ./wasm/edge/workers
 
 ##@ Check
 
@@ -163,10 +165,17 @@ ci: ## install what the tests need, lint, and run every test
 	$(MAKE) --jobs=$(JOBS) --output-sync=target SETUP=1 deps js lint $(INSTALLED) $(BUILT)
 	$(MAKE) --jobs=$(JOBS) --output-sync=target PREBUILT=1 $(TESTS)
 
-# With SETUP, Debian's packages are installed while the modules of the page, which need none of them, are built.
+# With SETUP, Debian's packages are installed while the modules of the page, which need none of them, are built. Programs
+# of which several are built at the same time are compiled before: each Go command would compile what they share.
+PROGRAMS := mvdan.cc/gofumpt ./wasm/overlay ./wasm/shrink ./wasm/gen ./internal/staticvet ./internal/sourcevet ./internal/conformance/write ./demo/build
 ifdef SETUP
 lint $(PIP)/.installed: | deps
+lint wasm suite: | compiled
 endif
+
+.PHONY: compiled
+compiled:
+	$(RARE_GC) $(GO) list -export -deps $(PROGRAMS) >/dev/null
 
 ifndef PREBUILT
 check-js: js demo-assets
@@ -378,6 +387,7 @@ lint: $(JS_TOOLS) ## check format, vet (for every system and js/wasm), staticche
 	$(GO_RUN) ./internal/staticvet ./... # vet and staticcheck, which load each package once
 	$(RARE_GC) $(GO) build -o build/sourcevet ./internal/sourcevet # which compiles nothing for the other systems
 	$(RARE_GC) build/sourcevet -systems js/wasm ./wasm/...
+	cd wasm/edge/workers && $(RARE_GC) ../../../build/sourcevet -systems js/wasm .
 	$(LARGE_GC) build/sourcevet -systems $(TARGETS) ./...
 	dead=$$($(LARGE_GC) $(GO) tool deadcode -test ./... | sed -E '$(REACHED)'); [ -z "$$dead" ] || { echo "$$dead"; exit 1; }
 	$(NODE) js/node_modules/typescript/lib/tsc.js -p js --noEmit

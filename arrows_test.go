@@ -14,7 +14,7 @@ import (
 // package may import its own room and those of layers before; of two rooms in
 // one layer, neither may import the other.
 var layers = [][]string{
-	{"internal/format", "internal/nearest", "internal/permute", "internal/api", "internal/elementary", "internal/sourcevet", "internal/staticvet", "internal/ballast", "internal/wholefile"},
+	{"internal/format", "internal/nearest", "internal/permute", "internal/api", "internal/elementary", "internal/sourcevet", "internal/staticvet", "internal/ballast", "internal/wholefile", "internal/cgroup"},
 	{"ir/dtype"},
 	{"ir/scalar"},
 	{"ir/routine"},

@@ -82,7 +82,7 @@ async function run() {
   find('copy').disabled = true;
   try {
     await runContest({
-      ...contest, open: (peer) => openPeer(peer, stop.signal), shown, signal: stop.signal, ...contest.jobs === siteJobs.tiny && { rounds: 2 },
+      ...contest, open: (peer) => openPeer(peer, stop.signal), shown, signal: stop.signal, ...contest.jobs === siteJobs.tiny && { rounds: 2, turn: 30 },
       report({ job, peer, state }) {
         const { title } = peers.find(({ name }) => name === peer);
         if (typeof state === 'string') find('state').textContent = `${title}${job ? `, ${job}` : ''}: ${state} …`;

@@ -144,7 +144,8 @@ func TestShrunkProgramPrintsPanicValue(t *testing.T) {
 	}
 }
 
-// build returns the module of a program.
+// build returns the module of a program, with the flags of the page's modules, for which the standard library has been
+// compiled.
 func build(t *testing.T, program string) string {
 	t.Helper()
 	dir := t.TempDir()
@@ -152,7 +153,7 @@ func build(t *testing.T, program string) string {
 	if err := os.WriteFile(source, []byte(program), 0o644); err != nil {
 		t.Fatal(err)
 	}
-	command := exec.Command("go", "build", "-gcflags=all=-l", "-ldflags=-s -w", "-o", module, source)
+	command := exec.Command("go", "build", "-trimpath", "-gcflags=all=-l", "-gcflags=runtime/...=", "-gcflags=internal/runtime/...=", "-ldflags=-s -w", "-o", module, source)
 	command.Env = append(os.Environ(), "GOOS=js", "GOARCH=wasm")
 	if out, err := command.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

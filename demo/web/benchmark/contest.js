@@ -4,11 +4,11 @@ import { milliseconds } from '../page.js';
 
 const median = (values) => values.toSorted((a, b) => a - b)[values.length >> 1];
 
-/** How long a turn is to take at least, in milliseconds, and how many steps it has at most. */
-const turn = 150, mostSteps = 512;
+/** How many steps a turn has at most. */
+const mostSteps = 512;
 
 /** Takes more and more steps until a turn is long enough, which warms up, too; returns how many. */
-async function stepsFor(time) {
+async function stepsFor(time, turn) {
   for (let steps = 1; ; steps *= 2) {
     const ms = await time(steps) * steps;
     if (ms >= turn || steps >= mostSteps) return Math.min(mostSteps, Math.max(1, Math.ceil(steps * turn / Math.max(ms, 1e-3))));
@@ -22,11 +22,12 @@ async function stepsFor(time) {
  * @param {{name: string, kind: string, options: object, rate: (ms: number) => string}[]} contest.jobs
  * @param {(peer: object) => Promise<{start: Function, time: Function, end: Function, close: Function}>} contest.open
  * @param {number} [contest.rounds] turns of each library at each job
+ * @param {number} [contest.turn] how long a turn is to take at least, in milliseconds
  * @param {() => Promise<boolean>} [contest.shown] waits until the page can be seen, and says whether it had to
  * @param {(event: object) => void} contest.report gets { job, peer, state } as it goes on: a text, or the outcome { ms, rate, loss } or { error }
  * @param {AbortSignal} contest.signal
  */
-export async function runContest({ peers, jobs, open, rounds = 7, shown = async () => false, report, signal }) {
+export async function runContest({ peers, jobs, open, rounds = 7, turn = 150, shown = async () => false, report, signal }) {
   const opened = new Map(), failed = new Map();
   const attempt = async (act) => {
     try {
@@ -62,7 +63,7 @@ export async function runContest({ peers, jobs, open, rounds = 7, shown = async 
       const one = opened.get(peer.name);
       const { value, error } = await attempt(async () => {
         const { loss } = await one.start(job);
-        return { loss, steps: await stepsFor((steps) => one.time(steps)) };
+        return { loss, steps: await stepsFor((steps) => one.time(steps), turn) };
       });
       if (error === undefined) running.push({ peer, one, times: [], ...value });
       else fail(peer, error);

@@ -60,19 +60,27 @@ func TestPackedTiles(t *testing.T) {
 		{"bf16", 8, 64, 576, true},
 		{"q8_0", 72, 130, 256, true}, // several tiles of columns
 	}
-	for _, format := range slices.Sorted(maps.Keys(tame)) {
+	type run struct {
+		packedProduct
+		target plan.Target
+	}
+	targets := []plan.Target{schedtest.Hopper(), schedtest.Ampere()}
+	var runs []run
+	for _, p := range products {
+		runs = append(runs, run{p, targets[0]}, run{p, targets[1]})
+	}
+	// Each format has both shapes and both targets; which shape is for which target alternates.
+	for i, format := range slices.Sorted(maps.Keys(tame)) {
 		if _, bytes, _ := ops.PackedBlock(format); bytes > 1 {
-			products = append(products, packedProduct{format, 8, 64, 256, false}, packedProduct{format, 3, 100, 768, false})
+			runs = append(runs, run{packedProduct{format, 8, 64, 256, false}, targets[i%2]}, run{packedProduct{format, 3, 100, 768, false}, targets[1-i%2]})
 		}
 	}
-	for _, p := range products {
-		for _, target := range []plan.Target{schedtest.Hopper(), schedtest.Ampere()} {
-			target.TF32 = false
-			t.Run(fmt.Sprintf("%s %dx%dx%d %s", p.format, p.x, p.rows, p.elements, target.Name), func(t *testing.T) {
-				t.Parallel()
-				p.check(t, target)
-			})
-		}
+	for _, r := range runs {
+		r.target.TF32 = false
+		t.Run(fmt.Sprintf("%s %dx%dx%d %s", r.format, r.x, r.rows, r.elements, r.target.Name), func(t *testing.T) {
+			t.Parallel()
+			r.check(t, r.target)
+		})
 	}
 }
 

@@ -6,6 +6,3 @@ func ProductArea(m, n, shares, maxColumns int) (rows, columns, packed int) {
 	a := areaOf(m, n, shares, maxColumns)
 	return a.m, a.n, a.columns
 }
-
-// StepOf is stepOf.
-var StepOf = stepOf

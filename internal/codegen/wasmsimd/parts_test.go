@@ -1,4 +1,4 @@
-package serial_test
+package wasmsimd_test
 
 import (
 	"strconv"
@@ -10,7 +10,6 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// TestManyPartsAreSeveralKernels has more small maps than one function holds: engines take long for long
 // TestManyPartsAreSeveralKernels has more small maps than one function holds: engines take long for long
 // functions, and refuse those of over 7 MB, as the updates of a network of many small parameters were.
 func TestManyPartsAreSeveralKernels(t *testing.T) {
