@@ -161,7 +161,7 @@ test('weights may be parts of larger memory, as those of Buffers are, which stay
   const all = bytesOf('llama/model.gguf'), file = await lm.openGGUF(new Uint8Array(all)), { metadata, tensors } = file;
   const view = (name, begin = 0, end = tensors.get(name).bytes) => all.subarray(tensors.get(name).offset + begin, tensors.get(name).offset + end);
   const parts = { metadata, tensors, read: async (name, ...range) => name.startsWith('rope') ? new Uint8Array(view(name, ...range)) : view(name, ...range), close() {} };
-  for (const options of [{ worker: false }, { worker: false, unpack: false }, { worker: true, unpack: false }]) {
+  for (const options of [{ worker: false }, { worker: true }, { worker: false, unpack: false }, { worker: true, unpack: false }]) {
     const [want, got] = await Promise.all([file, parts].map(async (one) => {
       const model = await lm.openModel(one, { context: 32, on: 'cpu', ...options }), saved = await model.program.save();
       model.close();

@@ -27,6 +27,8 @@ func (w *writer) vectorizable(s *loop.For) bool {
 type laneAnalysis struct {
 	varying map[string]bool // names whose values differ between lanes
 	perLane map[string]bool // variables of a lane
+
+	changing []bool // by array: whether its elements may differ from those before the loop; nil if that is not asked
 }
 
 func (v *laneAnalysis) block(body []loop.Stmt) bool {
@@ -64,7 +66,7 @@ func (v *laneAnalysis) stmt(s loop.Stmt) bool {
 func (v *laneAnalysis) varies(e scalar.Expr) bool {
 	varies := false
 	scalar.Walk(e, func(n scalar.Expr) {
-		varies = varies || n.Op == scalar.OpVar && v.varying[n.Name]
+		varies = varies || n.Op == scalar.OpVar && v.varying[n.Name] || n.Op == scalar.OpLoad && v.changing != nil && v.changing[n.Ref]
 	})
 	return varies
 }
@@ -94,7 +96,7 @@ func (w statements) laneLoop(s *loop.For) {
 		w.vectorized = true
 		for at := start; at < end; at += lanes {
 			w.env[s.Var] = binding{kind: boundConstant, constant: at, step: 1}
-			w.block(body)
+			w.block(w.foldDivisions(body, s.Var, at))
 		}
 		w.vectorized = false
 		return
@@ -117,17 +119,40 @@ func (w statements) laneLoop(s *loop.For) {
 	w.countedLoop(s, v, end, 0, func() { w.block(s.Body) })
 }
 
+// foldDivisions returns the body of an unrolled vectorised loop for the four iterations from at on, with quotients and
+// remainders of its variable simplified: in lanes of one block they are constant or contiguous.
+func (w statements) foldDivisions(body []loop.Stmt, name string, at int64) []loop.Stmt {
+	const lane = localPrefix + "lane"
+	w.env[lane] = binding{kind: boundConstant, step: 1}
+	first := scalar.Add(loop.Int(int(at)), scalar.NewVar(lane, dtype.I32, 0, lanes-1))
+	return substitute(body, func(n scalar.Expr) (scalar.Expr, bool) {
+		if n.Op != scalar.OpFloorDiv && n.Op != scalar.OpMod {
+			return nil, false
+		}
+		return scalar.Simplify(scalar.SubstituteVars(n, map[string]scalar.Expr{name: first})), true
+	})
+}
+
+// substitute returns statements with the nodes of expressions replaced for which with returns true.
+func substitute(body []loop.Stmt, with func(scalar.Expr) (scalar.Expr, bool)) []loop.Stmt {
+	return loop.MapExprs(body, func(e scalar.Expr) scalar.Expr { return scalar.Substitute(e, with) })
+}
+
 // hoistSplats returns the body of an unrolled vectorised loop with its loop-invariant
-// loads hoisted: an engine cannot prove that the stores of the loop do not change them.
+// loads hoisted, and what converts loaded values, such as the scales of packed blocks: an engine cannot prove that the
+// stores of the loop do not change them.
 func (w statements) hoistSplats(s *loop.For) []loop.Stmt {
 	v := &laneAnalysis{varying: map[string]bool{s.Var: true}, perLane: map[string]bool{}}
 	v.block(s.Body)
-	stored := map[int]bool{}
+	v.changing = make([]bool, len(w.locations))
+	for i, p := range w.locations {
+		v.changing[i] = p.registers != nil
+	}
 	straight := true
 	loop.Walk(s.Body, func(s loop.Stmt) {
 		switch s := s.(type) {
 		case *loop.Store:
-			stored[s.Array] = true
+			v.changing[s.Array] = true
 		case *loop.If, *loop.For:
 			straight = false // conditions and bounds are scalars
 		}
@@ -139,21 +164,19 @@ func (w statements) hoistSplats(s *loop.For) []loop.Stmt {
 		return s.Body
 	}
 	known := map[string]scalar.Expr{}
-	return loop.MapExprs(s.Body, func(e scalar.Expr) scalar.Expr {
-		return scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
-			if n.Op != scalar.OpLoad || !n.Type.IsFloat() || stored[n.Ref] || w.locations[n.Ref].registers != nil || v.varies(n) {
-				return nil, false
-			}
-			key := scalar.Key(n)
-			if known[key] == nil {
-				local := w.f.local(typeV128)
-				w.splat(n)
-				w.f.set(local)
-				known[key] = w.localVar(local, n.Type)
-				w.env[known[key].Name] = binding{kind: boundVector, local: local}
-			}
-			return known[key], true
-		})
+	return substitute(s.Body, func(n scalar.Expr) (scalar.Expr, bool) {
+		if n.Op != scalar.OpLoad && n.Op != scalar.OpConvert || !n.Type.IsFloat() || v.varies(n) {
+			return nil, false
+		}
+		key := scalar.Key(n)
+		if known[key] == nil {
+			local := w.f.local(typeV128)
+			w.splat(w.bind(n)[0])
+			w.f.set(local)
+			known[key] = w.localVar(local, n.Type)
+			w.env[known[key].Name] = binding{kind: boundVector, local: local}
+		}
+		return known[key], true
 	})
 }
 

@@ -210,3 +210,29 @@ func TestPlansAreForEveryEngine(t *testing.T) {
 		}
 	}
 }
+
+func TestScalesOfBlocksAreConvertedOnce(t *testing.T) {
+	// A function that converts the scales for each vector of four has 1,621 and 5,163 bytes.
+	for format, most := range map[string]int{"q8_0": 1000, "q4_1": 1000} {
+		_, bytes, _ := ops.PackedBlock(format)
+		g, err := ir.Build("unpack", func(b *ir.Builder) {
+			b.Output("y", ops.Dequantize(b, b.Input("x", ir.U8, ir.Dims(2048, bytes)...), format, ir.F32))
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		m, err := ir.NewModule("unpack", ir.Entry{Name: "run", Graph: g})
+		if err != nil {
+			t.Fatal(err)
+		}
+		plans, err := wasmsimd.Plans(m)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range plans {
+			if len(p.Code) > most {
+				t.Errorf("%s: the code has %d bytes, more than %d", format, len(p.Code), most)
+			}
+		}
+	}
+}

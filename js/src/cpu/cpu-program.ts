@@ -12,6 +12,8 @@ import { byName } from '../values/named.js';
 import { Tensor, type TensorType } from '../values/tensor.js';
 import { buildExecutable, type Executable, type ExecutableEntry } from './executable.js';
 
+export { buildExecutable }; // for what runs beside a program
+
 /** Makes a plan with code, which may be compiled already, ready to run. */
 export const openCPU = async (plan: Plan, maxSteps: number, code?: WebAssembly.Module): Promise<Program> => new CPUProgram(plan, await buildExecutable(plan, maxSteps, code));
 
@@ -69,7 +71,8 @@ class CPUProgram extends BaseProgram<ExecutableEntry> {
   }
 
   protected store(uploads: Upload[]): void {
-    for (const { slot, bytes, from } of uploads) if (bytes ?? from) this.#bytes(slot).set(bytes ?? from as Uint8Array);
+    for (const { slot, bytes, from } of uploads) if (typeof from === 'function') from(this.#bytes(slot));
+    else if (bytes ?? from) this.#bytes(slot).set(bytes ?? from as Uint8Array);
   }
 
   protected async capture(slots: Slot[]): Promise<Reading> {

@@ -22,11 +22,14 @@ export interface Executable extends Runnables<ExecutableEntry> {
 
 const pageBytes = 1 << 16;
 
-/** Lays out the memory, as the Go package internal/compiler/plan says, and compiles the module, unless it is given, for runs of up to `maxSteps` steps. */
-export async function buildExecutable(plan: Plan, maxSteps: number, given?: WebAssembly.Module): Promise<Executable> {
+/**
+ * Lays out the memory, as the Go package internal/compiler/plan says, and compiles the module, unless it is given, for runs of up to
+ * `maxSteps` steps, which are in this thread if `alone`.
+ */
+export async function buildExecutable(plan: Plan, maxSteps: number, given?: WebAssembly.Module, alone = !!given): Promise<Executable> {
   // Scratch memory of kernels follows, once for each thread.
   const own = maxOf(plan.kernels, ({ sharedBytes }) => roundUp(sharedBytes, rowBytes), rowBytes);
-  const count = given ? 0 : helpers(plan), grid = own * (1 + count), row = grid + gridBytes;
+  const count = alone ? 0 : helpers(plan), grid = own * (1 + count), row = grid + gridBytes;
   const runnables = plan.entries.map((entry) => runnable(plan, entry, maxSteps));
   let end = maxOf(runnables, ({ stride }) => row + stride, row);
   const addresses = plan.buffers.map(({ bytes }) => (end += bytes) - bytes);

@@ -1,5 +1,6 @@
 // The worker's side of a remote program.
 
+import { type Packed, Unpackers } from '../cpu/unpack.js';
 import { decodePlan } from '../plan/decode.js';
 import type { Program, Reading, Run, RunOptions } from '../program/program.js';
 import type { Input, Inputs } from '../program/types.js';
@@ -14,6 +15,7 @@ class Served {
   readonly #tensors = new Map<number, Tensor>();
   readonly #readings = new Map<number, Promise<Reading>>();
   readonly #program: Program;
+  readonly #unpackers = new Unpackers();
   #next = 0;
 
   constructor(program: Program) { this.#program = program; }
@@ -51,7 +53,7 @@ class Served {
       return reading;
     },
     bind: (entry: string, inputs: Inputs) => this.#program.bind(entry, this.#unpackAll(inputs)),
-    write: (name: string, value: Input) => this.#program.write(name, this.#unpack(value)),
+    write: (name: string, value: Input) => (value as Packed | null)?.plan ? this.#unpackers.write(this.#program, name, value as Packed) : this.#program.write(name, this.#unpack(value)),
     read: (name: string) => this.#program.read(name),
     readAll: (names: string[]) => this.#program.readAll(names),
     save: () => this.#program.save(),

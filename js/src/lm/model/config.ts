@@ -2,7 +2,7 @@
 // names are those of the Go package ir/lm.
 
 import type { RopeOptions } from '../../nn/position.js';
-import { type ErrorPlace, need, RlxError } from '../../values/errors.js';
+import { need, RlxError } from '../../values/errors.js';
 import { familyOf } from './family.js';
 
 /** The functions in the MLP of a decoder. */
@@ -112,8 +112,8 @@ export interface Rope {
   amplitude?: number;
 }
 
-/** The error for a description of a model that is malformed or out of range. */
-export const badConfig = (message: string, place?: ErrorPlace): RlxError => new RlxError('attr', `model configuration: ${message}`, place);
+/** The error for a field of a model's description that is malformed or out of range. */
+export const badConfig = (message: string, name: string): RlxError => new RlxError('attr', `model configuration: ${message}`, { name });
 
 // Upper bounds of a configuration, against files that ask for absurd amounts of memory.
 const bounds: Partial<Record<keyof Config, readonly [low: number, high: number]>> = {
@@ -130,26 +130,26 @@ export function checkConfig(c: Config): Config {
   familyOf(c.architecture);
   for (const [name, [low, high]] of Object.entries(bounds)) {
     const n = (c as unknown as Record<string, number | undefined>)[name] ?? 0;
-    if (!Number.isInteger(n) || n < low || n > high) throw badConfig(`${name} is ${n}, not a whole number from ${low} to ${high}`, { name });
+    if (!Number.isInteger(n) || n < low || n > high) throw badConfig(`${name} is ${n}, not a whole number from ${low} to ${high}`, name);
   }
-  if (c.heads % c.kvHeads) throw badConfig(`kvHeads is ${c.kvHeads}, which does not divide heads, ${c.heads}`, { name: 'kvHeads' });
-  if (c.heads * c.headSize > 2 ** 22) throw badConfig(`heads is ${c.heads} and headSize ${c.headSize}: their product is at most ${2 ** 22}`, { name: 'headSize' });
+  if (c.heads % c.kvHeads) throw badConfig(`kvHeads is ${c.kvHeads}, which does not divide heads, ${c.heads}`, 'kvHeads');
+  if (c.heads * c.headSize > 2 ** 22) throw badConfig(`heads is ${c.heads} and headSize ${c.headSize}: their product is at most ${2 ** 22}`, 'headSize');
   const { experts = 0, expertsPerToken = 0 } = c;
-  if (expertsPerToken > experts || experts > 0 && expertsPerToken === 0) throw badConfig(`expertsPerToken is ${expertsPerToken}, of ${experts} experts`, { name: 'expertsPerToken' });
-  if (c.sharedHidden && !experts) throw badConfig(`sharedHidden is ${c.sharedHidden}, without experts`, { name: 'sharedHidden' });
-  if (c.parallel && (c.noPreNorms || c.postNorms)) throw badConfig('parallel is true with noPreNorms or postNorms', { name: 'parallel' });
-  if (c.parallelNorms && !c.parallel) throw badConfig('parallelNorms is true without parallel', { name: 'parallelNorms' });
-  if (c.groupedQKV && (!c.fusedQKV || c.normQKWhole)) throw badConfig('groupedQKV is true without fusedQKV, or with normQKWhole', { name: 'groupedQKV' });
-  if (c.noPreNorms && !c.postNorms) throw badConfig('noPreNorms is true without postNorms', { name: 'noPreNorms' });
-  if (c.normQK && c.normQKWhole) throw badConfig('normQK and normQKWhole are true', { name: 'normQK' });
+  if (expertsPerToken > experts || experts > 0 && expertsPerToken === 0) throw badConfig(`expertsPerToken is ${expertsPerToken}, of ${experts} experts`, 'expertsPerToken');
+  if (c.sharedHidden && !experts) throw badConfig(`sharedHidden is ${c.sharedHidden}, without experts`, 'sharedHidden');
+  if (c.parallel && (c.noPreNorms || c.postNorms)) throw badConfig('parallel is true with noPreNorms or postNorms', 'parallel');
+  if (c.parallelNorms && !c.parallel) throw badConfig('parallelNorms is true without parallel', 'parallelNorms');
+  if (c.groupedQKV && (!c.fusedQKV || c.normQKWhole)) throw badConfig('groupedQKV is true without fusedQKV, or with normQKWhole', 'groupedQKV');
+  if (c.noPreNorms && !c.postNorms) throw badConfig('noPreNorms is true without postNorms', 'noPreNorms');
+  if (c.normQK && c.normQKWhole) throw badConfig('normQK and normQKWhole are true', 'normQK');
   for (const name of ['windowed', 'unrotated'] as const) {
     const n = c[name]?.length ?? c.layers;
-    if (n !== c.layers) throw badConfig(`${name} has ${n} layers, not ${c.layers}`, { name });
+    if (n !== c.layers) throw badConfig(`${name} has ${n} layers, not ${c.layers}`, name);
   }
-  if (!activations.includes(c.activation)) throw badConfig(`activation is ${c.activation}: there are ${activations.join(', ')}`, { name: 'activation' });
+  if (!activations.includes(c.activation)) throw badConfig(`activation is ${c.activation}: there are ${activations.join(', ')}`, 'activation');
   for (const name of plainNumbers) {
     const x = c[name] ?? 0;
-    if (!(x >= 0 && x < Infinity)) throw badConfig(`${name} is ${x}: it must be finite and not negative`, { name });
+    if (!(x >= 0 && x < Infinity)) throw badConfig(`${name} is ${x}: it must be finite and not negative`, name);
   }
   if (c.rope) checkRope(c.rope, c.headSize);
   return c;
@@ -158,10 +158,10 @@ export function checkConfig(c: Config): Config {
 /** Throws unless a rotation fits heads of a size. */
 export function checkRope(r: Rope, headSize: number): void {
   const { base, localBase = base, size, amplitude = 1 } = r, positive = (x: number) => x > 0 && x < Infinity;
-  if (!Number.isInteger(size) || size < 2 || size % 2 || size > headSize) throw badConfig(`rope.size is ${size}: it must be even and from 2 to ${headSize}`, { name: 'rope' });
-  if (![base, localBase, amplitude].every(positive)) throw badConfig(`rope has base ${base}, localBase ${localBase} and amplitude ${amplitude}: they must be finite and positive`, { name: 'rope' });
+  if (!Number.isInteger(size) || size < 2 || size % 2 || size > headSize) throw badConfig(`rope.size is ${size}: it must be even and from 2 to ${headSize}`, 'rope');
+  if (![base, localBase, amplitude].every(positive)) throw badConfig(`rope has base ${base}, localBase ${localBase} and amplitude ${amplitude}: they must be finite and positive`, 'rope');
   for (const list of [r.divisors, r.longDivisors]) {
-    if (list && (list.length !== size / 2 || !list.every(positive))) throw badConfig(`rope has ${list.length} divisors: they must be finite, positive, and ${size / 2} of them`, { name: 'rope' });
+    if (list && (list.length !== size / 2 || !list.every(positive))) throw badConfig(`rope has ${list.length} divisors: they must be finite, positive, and ${size / 2} of them`, 'rope');
   }
 }
 

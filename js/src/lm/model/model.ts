@@ -172,21 +172,21 @@ async function openOnce(shape: Opened, training: Training | undefined, { on, wor
   } catch (reason) {
     opened.close();
     throw reason;
-  } finally {
-    shape.weights.close();
   }
 }
 
-/** Reads the weights and writes them: one is written while the next is made. */
+/** Reads the weights and writes them: one is written while the next is made, and another one waits, so that a worker need not. */
 async function readWeights(program: Program, weights: Weights, { onProgress, signal }: ModelOptions): Promise<void> {
   const slots = program.plan.slots.filter(({ role, name }) => role === 'param' && !isAdapter(name)), total = slots.reduce((sum, { bytes }) => sum + bytes, 0);
-  let loaded = 0, writing: Promise<void> | undefined;
+  let loaded = 0, before: Promise<void> | undefined, writing: Promise<void> | undefined;
   onProgress?.(loaded, total);
-  for await (const [{ name, bytes }, value] of weights.each(slots)) {
-    await writing;
+  for await (const [{ name, bytes }, value] of weights.each(slots, true)) {
+    await before;
+    before = writing;
     if (signal?.aborted) throw new RlxError('abort', 'loading was aborted', { cause: signal.reason });
-    writing = (program.take ?? program.write).call(program, name, value).then(() => onProgress?.(loaded += bytes, total));
-    writing.catch(() => {}); // which the next one waits for
+    writing = (value.write?.(program, name) ?? (program.take ?? program.write).call(program, name, value)).then(() => onProgress?.(loaded += bytes, total));
+    writing.catch(() => {}); // which a later one waits for
   }
+  await before;
   await writing;
 }

@@ -28,7 +28,7 @@ class Metadata {
     const list = typeof value === 'number' ? [value] : Array.from(value as ArrayLike<number | bigint>, Number);
     if (list.some((n) => n !== list[0])) throw new RlxError('unsupported', `${this.prefix}${key} is ${list.slice(0, 8)}: it must be the same for all layers`, { name: key });
     const [n = NaN] = list;
-    if (!Number.isInteger(n) || Math.abs(n) >= 2 ** 31) throw badConfig(`${this.prefix}${key} is ${n}, not an integer of 32 bits`, { name: key });
+    if (!Number.isInteger(n) || Math.abs(n) >= 2 ** 31) throw badConfig(`${this.prefix}${key} is ${n}, not an integer of 32 bits`, key);
     return n;
   }
 
@@ -36,7 +36,7 @@ class Metadata {
   value<T extends number | boolean>(key: string, otherwise: T): T extends number ? number : boolean;
   value(key: string, otherwise: unknown): unknown {
     const value = this.#of(key) ?? otherwise;
-    if (typeof value !== typeof otherwise) throw badConfig(`${this.prefix}${key} is no ${typeof otherwise}`, { name: key });
+    if (typeof value !== typeof otherwise) throw badConfig(`${this.prefix}${key} is no ${typeof otherwise}`, key);
     return value;
   }
 
@@ -57,7 +57,7 @@ class Metadata {
   async divisors(name: string, n: number): Promise<number[] | undefined> {
     const info = this.file.tensors.get(name);
     if (!info) return undefined;
-    if (info.type !== 'f32' || `${info.shape}` !== `${n}`) throw badConfig(`${name} is ${info.type}[${info.shape}]: it must be f32[${n}]`, { name });
+    if (info.type !== 'f32' || `${info.shape}` !== `${n}`) throw badConfig(`${name} is ${info.type}[${info.shape}]: it must be f32[${n}]`, name);
     return Array.from(new Float32Array((await this.file.read(name)).slice().buffer));
   }
 }
@@ -65,7 +65,7 @@ class Metadata {
 /** The configuration of a GGUF file. Errors are of kind `attr`, or `unsupported` for an unknown architecture, which list those known. */
 export async function configOfGGUF(file: ModelFile): Promise<Config> {
   const name = file.metadata.get('general.architecture');
-  if (typeof name !== 'string') throw badConfig('general.architecture is no text', { name: 'general.architecture' });
+  if (typeof name !== 'string') throw badConfig('general.architecture is no text', 'general.architecture');
   const m = new Metadata(file, name), architecture = familyInGGUF(name, m.int('expert_count', 0) > 0), family = familyOf(architecture);
   const begun = plain(m, architecture, family), c = { ...begun, ...ofFamily[architecture]?.(m, begun), ...family.localRope && windows(m, begun) };
   if (c.layerNorm && c.normQK) throw new RlxError('unsupported', `${architecture} has blk.0.attn_q_norm.weight: queries and keys must have no norms`, { name: 'blk.0.attn_q_norm.weight' });
@@ -85,7 +85,7 @@ function plain(m: Metadata, architecture: string, { names: f }: Family): Config 
   const valueSize = m.int('attention.value_length', headSize);
   if (valueSize !== headSize) throw new RlxError('unsupported', `${m.prefix}attention.value_length is ${valueSize}: it must be as key_length, ${headSize}`, { name: 'attention.value_length' });
   const [vocabulary = 0, columns] = m.file.tensors.get('token_embd.weight')?.shape ?? [];
-  if (columns === undefined) throw badConfig('token_embd.weight is no matrix of the file', { name: 'token_embd.weight' });
+  if (columns === undefined) throw badConfig('token_embd.weight is no matrix of the file', 'token_embd.weight');
   return {
     architecture, width, heads, headSize, vocabulary,
     hidden: m.int('feed_forward_length', 0), layers: m.int('block_count', 0), context: m.int('context_length', 0),

@@ -20,13 +20,13 @@ class Fields {
 
   number(...names: string[]): number | undefined {
     const name = names.find((one) => this.#get(one) !== undefined), value = name && this.#get(name);
-    if (value !== undefined && typeof value !== 'number') throw badConfig(`${name} is no number`, { name: name! });
+    if (value !== undefined && typeof value !== 'number') throw badConfig(`${name} is no number`, name!);
     return value as number | undefined;
   }
 
   flag(name: string): boolean | undefined {
     const value = this.#get(name);
-    if (value !== undefined && typeof value !== 'boolean') throw badConfig(`${name} is neither true nor false`, { name });
+    if (value !== undefined && typeof value !== 'boolean') throw badConfig(`${name} is neither true nor false`, name);
     return value;
   }
 
@@ -93,6 +93,11 @@ type Rule = (c: Config, h: Fields) => Config;
 
 /** The biases of attention. */
 const biased = (bias = false) => ({ qkvBias: bias, outBias: bias });
+/** Those and the biases of the MLP. */
+const allBiased = (bias = false) => ({ ...biased(bias), mlpBias: bias });
+
+/** The norm that subtracts the mean. */
+const byMean = (h: Fields, field = 'layer_norm_eps') => ({ layerNorm: true, epsilon: h.number(field) ?? 1e-5 });
 
 const llama: Rule = (c, h) => ({ ...c, ...biased(h.flag('attention_bias')), mlpBias: h.flag('mlp_bias') ?? false });
 const mistral: Rule = (c, h) => {
@@ -125,14 +130,13 @@ const usedWindow = (h: Fields): number => h.flag('use_sliding_window') ? h.numbe
 const gpt2: Rule = (c, h) => {
   const width = h.number('n_embd') ?? 0, heads = h.number('n_head') ?? 0;
   return {
-    ...c, ...biased(true), width, heads, kvHeads: heads, layers: h.number('n_layer') ?? 0, context: h.number('n_positions') ?? 0, hidden: h.number('n_inner') ?? 4 * width,
-    headSize: heads > 0 ? Math.floor(width / heads) : 0, layerNorm: true, epsilon: h.number('layer_norm_epsilon') ?? 1e-5, gated: false,
-    mlpBias: true, fusedQKV: true, inOut: true,
+    ...c, ...allBiased(true), width, heads, kvHeads: heads, layers: h.number('n_layer') ?? 0, context: h.number('n_positions') ?? 0, hidden: h.number('n_inner') ?? 4 * width,
+    headSize: heads > 0 ? Math.floor(width / heads) : 0, gated: false, ...byMean(h, 'layer_norm_epsilon'), fusedQKV: true, inOut: true,
   };
 };
 
 const cohere: Rule = (c, h) => ({
-  ...c, ...biased(h.flag('attention_bias')), layerNorm: true, noNormBias: true, parallel: true, epsilon: h.number('layer_norm_eps') ?? 1e-5,
+  ...c, ...biased(h.flag('attention_bias')), noNormBias: true, parallel: true, ...byMean(h),
   logitScale: h.number('logit_scale') ?? 0.0625,
 });
 
@@ -166,18 +170,12 @@ const ofFamily: Readonly<Record<string, Rule>> = {
       unrotated: rotated.length ? rotated.map((is) => is === 0) : eachNth(c.layers, h.number('no_rope_layer_interval') ?? 4),
     };
   },
-  starcoder2(c, h) {
-    const bias = h.flag('use_bias') ?? true;
-    return {
-      ...c, ...biased(bias), mlpBias: bias, layerNorm: true, gated: false, epsilon: h.number('norm_epsilon') ?? 1e-5, window: h.number('sliding_window') ?? 0,
-    };
-  },
+  starcoder2: (c, h) => ({
+    ...c, ...allBiased(h.flag('use_bias') ?? true), gated: false, ...byMean(h, 'norm_epsilon'), window: h.number('sliding_window') ?? 0,
+  }),
   cohere,
   cohere2: (c, h) => ({ ...cohere(c, h), window: h.number('sliding_window') ?? 4096, windowed: allBut(c.layers, period(h)) }),
-  ernie4_5(c, h) {
-    const bias = h.flag('use_bias') ?? false;
-    return { ...c, ...biased(bias), mlpBias: bias };
-  },
+  ernie4_5: (c, h) => ({ ...c, ...allBiased(h.flag('use_bias')) }),
   exaone4(c, h) {
     const window = h.number('sliding_window');
     return { ...c, noPreNorms: true, postNorms: true, normQK: true, ...window !== undefined && { window, windowed: allBut(c.layers, period(h)) } };
@@ -187,24 +185,24 @@ const ofFamily: Readonly<Record<string, Rule>> = {
     ...c, qkvBias: h.flag('attention_bias') ?? true, outBias: h.flag('attention_out_bias') ?? false, mlpBias: h.flag('mlp_bias') ?? false,
   }),
   stablelm: (c, h) => ({
-    ...c, layerNorm: true, epsilon: h.number('layer_norm_eps') ?? 1e-5, qkvBias: h.flag('use_qkv_bias') ?? false, parallel: h.flag('use_parallel_residual') ?? false,
+    ...c, ...byMean(h), qkvBias: h.flag('use_qkv_bias') ?? false, parallel: h.flag('use_parallel_residual') ?? false,
   }),
   arcee: (c, h) => ({ ...llama(c, h), gated: false }),
-  nemotron: (c, h) => ({ ...llama(c, h), layerNorm: true, normOffset: 1, gated: false, epsilon: h.number('norm_eps') ?? 1e-5 }),
-  phi: (c, h) => ({ ...c, ...biased(true), mlpBias: true, headBias: true, layerNorm: true, parallel: true, gated: false, epsilon: h.number('layer_norm_eps') ?? 1e-5 }),
+  nemotron: (c, h) => ({ ...llama(c, h), normOffset: 1, gated: false, ...byMean(h, 'norm_eps') }),
+  phi: (c, h) => ({ ...c, ...allBiased(true), headBias: true, parallel: true, gated: false, ...byMean(h) }),
   gpt_neox(c, h) {
     const parallel = h.flag('use_parallel_residual') ?? true;
     return {
-      ...c, ...biased(h.flag('attention_bias') ?? true), mlpBias: true, layerNorm: true, gated: false, epsilon: h.number('layer_norm_eps') ?? 1e-5,
+      ...c, ...biased(h.flag('attention_bias') ?? true), mlpBias: true, gated: false, ...byMean(h),
       parallel, parallelNorms: parallel, fusedQKV: true, groupedQKV: true,
     };
   },
   gptj: (c, h) => ({ ...gpt2(c, h), ...biased(), fusedQKV: false, inOut: false, parallel: true, headBias: true }),
   falcon(c, h) { // the blocks of Falcon-7B, whose queries share one key
-    const bias = h.flag('bias') ?? false, kvHeads = h.flag('multi_query') ?? true ? 1 : c.heads;
+    const kvHeads = h.flag('multi_query') ?? true ? 1 : c.heads;
     return {
-      ...c, ...biased(bias), mlpBias: bias, hidden: h.number('ffn_hidden_size') ?? 4 * c.width, context: c.context || 2048, layerNorm: true,
-      gated: false, parallel: true, fusedQKV: true, epsilon: h.number('layer_norm_epsilon') ?? 1e-5, kvHeads, groupedQKV: kvHeads > 1,
+      ...c, ...allBiased(h.flag('bias')), hidden: h.number('ffn_hidden_size') ?? 4 * c.width, context: c.context || 2048,
+      parallel: true, gated: false, ...byMean(h, 'layer_norm_epsilon'), fusedQKV: true, kvHeads, groupedQKV: kvHeads > 1,
     };
   },
 };

@@ -24,7 +24,7 @@ export function scaled(r: Rope, s: Scaling, context: number, original: number): 
   const { kind = 'default', factor = NaN } = s;
   if (kind === 'default') return r;
   if (kind === 'longrope' || kind === 'su') return longRope(r, s, context, original);
-  if (!(factor >= 1 && factor < Infinity)) throw badConfig(`rope_scaling has factor ${factor}: it must be 1 or more`, { name: 'rope_scaling' });
+  if (!(factor >= 1 && factor < Infinity)) throw badConfig(`rope_scaling has factor ${factor}: it must be 1 or more`, 'rope_scaling');
   switch (kind) {
     case 'linear': return divided(r, () => factor);
     case 'llama3': return llama3(r, s, factor, original);
@@ -40,7 +40,7 @@ const divided = (r: Rope, by: (i: number, angle: number) => number): Rope =>
 /** Divides the angles of long waves by the factor, none of short ones, and in between by a mean. */
 function llama3(r: Rope, { lowFrequency: low = 0, highFrequency: high = 0 }: Scaling, factor: number, original: number): Rope {
   if (!(low > 0 && high > low && original >= 1)) {
-    throw badConfig(`rope_scaling has low_freq_factor ${low}, high_freq_factor ${high} and original_max_position_embeddings ${original}: the first must be positive and less than the second, the last 1 or more`, { name: 'rope_scaling' });
+    throw badConfig(`rope_scaling has low_freq_factor ${low}, high_freq_factor ${high} and original_max_position_embeddings ${original}: the first must be positive and less than the second, the last 1 or more`, 'rope_scaling');
   }
   return divided(r, (_, angle) => {
     const wave = 2 * Math.PI / angle, smooth = (original / wave - low) / (high - low);

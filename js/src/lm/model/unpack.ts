@@ -1,46 +1,49 @@
 // Packed rows as numbers, for processors where products of packed rows are slow.
 
-import { program } from '../../compile/train.js';
+import { compile, cpuTarget } from '../../compile/train.js';
+import { type Packed, Unpackers } from '../../cpu/unpack.js';
 import { graph } from '../../graph/graph.js';
 import { packedBlock } from '../../nn/storage.js';
 import type { Program } from '../../program/program.js';
-import { yieldTask } from '../../runtime/task.js';
+import type { Read } from './weights.js';
 
-/** The elements that a run unpacks. */
-const elementsOfRun = 1 << 18;
+/** The elements that a run unpacks: they stay in the processor's cache until they are copied. */
+const elementsOfRun = 1 << 16;
 
-/** Unpacks blocks on the CPU, by the rules of the op `dequantize`: in this thread, as messages to another take longer. */
+/** Unpacks blocks on the CPU, by the rules of the op `dequantize`. */
 export class Unpacker {
-  readonly #programs = new Map<string, Promise<Program>>();
+  readonly #plans = new Map<string, Promise<Uint8Array<ArrayBuffer>>>();
+  readonly #unpackers = new Unpackers();
 
-  /** The program of a format, which unpacks some blocks. */
-  #of(format: string, elements: number, bytes: number): Promise<Program> {
-    let made = this.#programs.get(format);
+  /** The plan of a format, which unpacks some blocks. */
+  #plan(format: string): Promise<Uint8Array<ArrayBuffer>> {
+    let made = this.#plans.get(format);
     if (!made) {
-      const blocks = elementsOfRun / elements;
-      const unpack = () => ({ name: `unpack ${format}`, entries: { unpack: graph('unpack', (b) => b.output('y', b.input('x', 'u8', [blocks, bytes]).dequantize({ format }))) } });
-      this.#programs.set(format, made = program(unpack, { on: 'cpu', worker: false }) as Promise<Program>);
+      const [elements, bytes] = packedBlock(format)!, blocks = elementsOfRun / elements;
+      const unpack = () => ({ name: `unpack ${format}`, target: cpuTarget(), entries: { unpack: graph('unpack', (b) => b.output('y', b.input('x', 'u8', [blocks, bytes]).dequantize({ format }))) } });
+      this.#plans.set(format, made = compile(unpack));
     }
     return made;
   }
 
   /** The elements of packed bytes, f32. */
-  async unpack(format: string, data: Uint8Array): Promise<Float32Array> {
-    const [elements, bytes] = packedBlock(format)!, run = await this.#of(format, elements, bytes), size = elementsOfRun / elements * bytes, pause = yieldTask();
-    const all = new Float32Array(data.length / bytes * elements);
-    for (let at = 0, to = 0; at < data.length; at += size, to += elementsOfRun) {
-      const part = data.subarray(at, at + size), x = part.length === size ? part : new Uint8Array(size);
-      if (x !== part) x.set(part);
-      const { values: { y } } = await (await run.run('unpack', { x }, { read: ['y'] })).reading! as { values: { y: Float32Array } };
-      all.set(part.length === size ? y : y.subarray(0, all.length - to), to);
-      await pause();
-    }
+  async #unpack(format: string, data: Uint8Array<ArrayBuffer>): Promise<Float32Array> {
+    const [elements, bytes] = packedBlock(format)!, all = new Float32Array(data.length / bytes * elements);
+    await this.#unpackers.unpack(new Uint8Array(all.buffer), { format, data, plan: await this.#plan(format) });
     return all;
   }
 
-  /** Frees its memory, until it is used again. */
-  close(): void {
-    for (const made of this.#programs.values()) void made.then((one) => one.close(), () => {});
-    this.#programs.clear();
+  /** The value of a parameter of packed bytes: its numbers or, if it may be `packed`, what sets it. */
+  async value(dtype: string, shape: readonly number[], format: string, data: Uint8Array<ArrayBuffer>, packed: boolean): Promise<Read> {
+    if (!packed) return { dtype, shape, data: await this.#unpack(format, data) };
+    return { dtype, shape, data, write: (program, name) => this.#write(program, name, { dtype, shape, data, format }) };
+  }
+
+  /** Sets a parameter of a program: on the CPU it is unpacked where the program runs, into its memory. */
+  async #write(program: Program, name: string, { dtype, shape, data, format }: Omit<Packed, 'plan'>): Promise<void> {
+    if (program.device.name !== 'cpu') return (program.take ?? program.write).call(program, name, { dtype, shape, data: await this.#unpack(format, data) });
+    const own = data.length < data.buffer.byteLength ? new Uint8Array(data) : data; // not `slice`, which of a Buffer is a view
+    const packed: Packed = { dtype, shape, data: own, format, plan: (await this.#plan(format)).slice() }; // both of which move
+    return program.take ? program.take(name, packed) : this.#unpackers.write(program, name, packed);
   }
 }

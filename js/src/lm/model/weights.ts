@@ -3,6 +3,7 @@
 import type { Port } from '../../graph/graph.js';
 import type { Storage } from '../../nn/layer.js';
 import { packedBlock } from '../../nn/storage.js';
+import type { Program } from '../../program/program.js';
 import { arrayOf, converted } from '../../safetensors/convert.js';
 import { listed } from '../../safetensors/nearest.js';
 import { RlxError } from '../../values/errors.js';
@@ -20,6 +21,9 @@ interface Parameter { name: string; dtype: string; shape: readonly number[] }
 
 /** A parameter, and its bytes of a tensor. */
 interface Part<P> { parameter: P; info: TensorInfo; from: number; size: number }
+
+/** The value of a parameter: numbers, or packed bytes, which `write` unpacks. @internal */
+export interface Read extends HostTensor { write?(program: Program, name: string): Promise<void> }
 
 /** The bytes that are asked for at once, unless a parameter has more: each read takes long. */
 const bytesAtOnce = 8 << 20;
@@ -134,8 +138,8 @@ export class Weights {
     return (await this.each([parameter]).next()).value![1];
   }
 
-  /** Reads parameters in the order of the file, some at a time: the next ones are read while the last ones are used. */
-  async *each<P extends Parameter>(parameters: readonly P[]): AsyncGenerator<[P, HostTensor], void, void> {
+  /** Reads parameters in the order of the file, some at a time: the next ones are read while the last ones are used. Some are `packed`, if that is allowed. */
+  async *each<P extends Parameter>(parameters: readonly P[], packed = false): AsyncGenerator<[P, Read], void, void> {
     const groups: Part<P>[][] = [];
     let room = -1; // for bytes, in the last group
     const all = parameters.map((parameter): Part<P> => {
@@ -157,16 +161,16 @@ export class Weights {
       const bytes = await next;
       next = begin(groups[at + 1]);
       next.catch(() => {}); // which is waited for later, or no more
-      for (const { parameter, info } of group) yield [parameter, await this.#value(parameter, info, bytes.shift()!)];
+      for (const { parameter, info } of group) yield [parameter, await this.#value(parameter, info, bytes.shift()!, packed)];
     }
   }
 
-  async #value({ name, dtype, shape }: Parameter, info: TensorInfo, bytes: Uint8Array<ArrayBuffer>): Promise<HostTensor> {
+  async #value({ name, dtype, shape }: Parameter, info: TensorInfo, bytes: Uint8Array<ArrayBuffer>, packed: boolean): Promise<Read> {
     if (dtype === 'u8') return { dtype, shape, data: elements(dtype, bytes) };
     if (packedBlock(info.type)) {
       if (!this.#unpacks) throw new RlxError('unsupported', `tensor ${info.name} is ${info.type}, and parameter ${name} has numbers: unpack it`, { name });
       this.#unpacker ??= new (await import('./unpack.js')).Unpacker();
-      return { dtype, shape, data: await this.#unpacker.unpack(info.type, bytes) };
+      return this.#unpacker.value(dtype, shape, info.type, bytes, packed);
     }
     const data = converted(name, { dtype: info.type, shape: info.shape, data: elements(info.type, bytes) }, dtype) as Float32Array;
     const offset = /norm.*\/weight$/.test(name) && shape.length === 1 && !isGGUF(this.#file) && this.#config.normOffset;
@@ -181,7 +185,7 @@ export class Weights {
   }
 
   /** Frees what reading took. */
-  close(): void { this.#unpacker?.close(); }
+  close(): void { this.#unpacker = undefined; }
 }
 
 /** Bytes as elements; those within larger memory are copied: not by `slice`, which of a Buffer is a view. */
