@@ -470,14 +470,12 @@ describe('a program that cannot be opened says why', () => {
 });
 
 test('an adapter that is refused once is asked for again: the GPU process of the browser has begun anew', async () => {
-  let calls = 0;
-  const requestAdapter = async () => {
-    if (!calls++) throw new Error('A valid external Instance reference no longer exists.');
-    return { ...capabilities(dawn.adapter), requestDevice: newDevice };
-  };
-  const program = await openProgram(linearPlan(), { gpu: { requestAdapter } });
-  assert.strictEqual(calls, 2);
-  program.close();
+  const adapter = async () => ({ ...capabilities(dawn.adapter), requestDevice: newDevice });
+  for (const refuse of [async () => null, async () => { throw new Error('A valid external Instance reference no longer exists.'); }]) {
+    const calls = [refuse, adapter], program = await openProgram(linearPlan(), { gpu: { requestAdapter: () => calls.shift()() } });
+    assert.strictEqual(calls.length, 0);
+    program.close();
+  }
 });
 
 test('memory that runs out is an error of its own kind, and what was made is given back', async () => {

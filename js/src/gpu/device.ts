@@ -51,12 +51,12 @@ export const infoOf = (from: Capable): Partial<GPUAdapterInfo> =>
 
 /** Describes the missing capabilities of an adapter or a device for a plan. */
 function unmet({ target, requires: { features, limits, subgroup: [min, max] } }: Plan, from: Capable): string[] {
-  const { subgroupMinSize = -1, subgroupMaxSize = Infinity } = infoOf(from), has = from.limits as unknown as Record<string, number>;
+  const { subgroupMinSize, subgroupMaxSize } = infoOf(from), has = from.limits as unknown as Record<string, number>;
   return [
     target === 'webgpu' ? '' : `target ${target}`,
-    ...features.map((name) => from.features.has(name as GPUFeatureName) ? '' : name),
+    ...features.filter((name) => !from.features.has(name as GPUFeatureName)),
     ...Object.entries(limits).map(([name, n]) => n <= has[name]! ? '' : `${name} ${n} (here ${has[name]})`),
-    !max || (subgroupMinSize >= min && subgroupMaxSize <= max) ? '' : 'its subgroup sizes',
+    !max || (subgroupMinSize! >= min && subgroupMaxSize! <= max) ? '' : 'its subgroup sizes',
   ].filter(Boolean);
 }
 
@@ -71,8 +71,8 @@ export function pickVariant(plan: Plan, from: Capable): Plan {
 export async function requestAdapter({ gpu, powerPreference = 'high-performance' }: DeviceOptions): Promise<GPUAdapter> {
   gpu ??= globalThis.navigator?.gpu;
   if (!gpu) throw new RlxError('device', 'WebGPU is not here: use https or another browser; in Node, the option gpu');
-  // The call is rejected where the browser's GPU process ends meanwhile, as at the first start of one: the next has an adapter.
-  const request = async () => gpu.requestAdapter({ powerPreference }), adapter = await request().catch(request).catch(() => {});
+  // Where the browser's GPU process ends meanwhile, as it may at its first start, there is none: the next call finds one.
+  const request = () => gpu.requestAdapter?.({ powerPreference }).catch(() => {}), adapter = await request() ?? await request();
   if (!adapter) throw new RlxError('device', 'WebGPU has no adapter here');
   return adapter;
 }
