@@ -9,25 +9,33 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/ir/scalar"
 )
 
 // TestCachedAttentionComputesItsOperands rotates queries and keys and updates caches in the launches of cached attention, where a
 // launch takes longer: the first and the last position of a block, the last of the caches, and one that is past them. Two new
-// positions are stored before the attention.
+// positions are stored before the attention. Where threads load several elements of a key, the new ones are behind a branch.
 func TestCachedAttentionComputesItsOperands(t *testing.T) {
 	for name, c := range map[string]struct {
-		a                        ops.CachedAttentionAttrs
-		queries, arrays, kernels int
+		a                               ops.CachedAttentionAttrs
+		queries, depth, arrays, kernels int
+		branched                        int
 	}{
-		"whole": {ops.CachedAttentionAttrs{}, 1, 12, 3}, "window": {ops.CachedAttentionAttrs{Window: 7, Softcap: 3}, 1, 12, 3},
-		"few arrays": {ops.CachedAttentionAttrs{}, 1, 8, 5}, "two positions": {ops.CachedAttentionAttrs{}, 2, 12, 4},
+		"whole": {ops.CachedAttentionAttrs{}, 1, 8, 12, 3, 0}, "window": {ops.CachedAttentionAttrs{Window: 7, Softcap: 3}, 1, 8, 12, 3, 0},
+		"few arrays": {ops.CachedAttentionAttrs{}, 1, 8, 8, 5, 0}, "two positions": {ops.CachedAttentionAttrs{}, 2, 8, 12, 4, 0},
+		"several elements": {ops.CachedAttentionAttrs{}, 1, 32, 12, 3, 4},
 	} {
 		t.Run(name, func(t *testing.T) {
-			g, target := cachedStep(t, c.queries, c.a), byWarps()
+			g, target := cachedStep(t, c.queries, c.depth, c.a), byWarps()
 			target.StorageBuffers = c.arrays
-			if kernels := schedtest.Kernels(t, g, target); len(kernels) != c.kernels {
+			kernels := schedtest.Kernels(t, g, target)
+			if len(kernels) != c.kernels {
 				t.Errorf("%d kernels, want %d", len(kernels), c.kernels)
+			}
+			if n := branchedLoads(kernels); n != c.branched {
+				t.Errorf("%d values are loaded again behind branches, want %d", n, c.branched)
 			}
 			checkPositions(t, g, target, []int64{0, 1, 31, 32, 33, 63, 64, cachedRoom - int64(c.queries), cachedRoom})
 		})
@@ -36,9 +44,27 @@ func TestCachedAttentionComputesItsOperands(t *testing.T) {
 
 const cachedRoom = 100
 
+// branchedLoads returns how many variables branches set to loaded values.
+func branchedLoads(kernels []*loop.Kernel) (n int) {
+	for _, k := range kernels {
+		loop.Walk(k.Body, func(s loop.Stmt) {
+			branch, ok := s.(*loop.If)
+			if !ok {
+				return
+			}
+			for _, s := range branch.Then {
+				if a, ok := s.(*loop.Assign); ok && scalar.Any(a.Value, func(x scalar.Expr) bool { return x.Op == scalar.OpLoad && k.Arrays[x.Ref].Space == loop.Storage }) {
+					n++
+				}
+			}
+		})
+	}
+	return n
+}
+
 // cachedStep is the attention of new positions with rotated queries and keys, which updates caches in states.
-func cachedStep(t *testing.T, queries int, a ops.CachedAttentionAttrs) *ir.Graph {
-	const heads, groups, depth = 6, 2, 8
+func cachedStep(t *testing.T, queries, depth int, a ops.CachedAttentionAttrs) *ir.Graph {
+	const heads, groups = 6, 2
 	return schedtest.Build(t, func(b *ir.Builder) {
 		past := b.Input("past", ir.I32, ir.N(1))
 		at := ops.Add(b, ops.Iota(b, ir.I32, 1, ir.Dims(1, queries)...), ops.Reshape(b, past, ir.Dims(1, 1)...))
