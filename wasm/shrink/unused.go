@@ -59,7 +59,6 @@ var replacements = []replacement{
 	// Options of GODEBUG for processors: WebAssembly has no variants. No program here has hooks of its end.
 	{"", returns, []string{"internal/cpu.processOptions", "internal/runtime/exithook.Run"}},
 	{"", zeros(16, 1), []string{"runtime.saveAncestors"}},
-	{"", traps, []string{"runtime.setCheckmark"}}, // GODEBUG=gccheckmark=1
 	// The maps of letters that differ only by case, which regular expressions read.
 	{"regexp/syntax.Parse", returns, []string{"unicode.init"}},
 	// Features that no program here starts: profiles, leak detection, the bubbles of

@@ -2,7 +2,7 @@
 
 import { decodePlan } from '../plan/decode.js';
 import type { Program } from '../program/program.js';
-import { yieldTask } from '../runtime/task.js';
+import { yieldTask } from '../values/task.js';
 import { type HostTensor, Tensor } from '../values/tensor.js';
 
 /** A tensor as packed bytes of a format, and a plan for the CPU that computes the numbers of some bytes. */

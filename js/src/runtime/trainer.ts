@@ -6,7 +6,7 @@ import { checkCount, checkOptions, need, RlxError } from '../values/errors.js';
 import { byName, named } from '../values/named.js';
 import type { HostTensor, StoredTensor } from '../values/tensor.js';
 import type { Batch } from './batches.js';
-import { yieldTask } from './task.js';
+import { yieldTask } from '../values/task.js';
 
 /** Names in the plan that a trainer uses. */
 export interface TrainerOptions {

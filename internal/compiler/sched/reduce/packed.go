@@ -186,16 +186,15 @@ func packedSchedule(e *emit.Emitter, g *fusion.Group, number int) emit.Schedule 
 			best = s
 		}
 	}
-	best.M = teams(e, g, best)
+	best.M = teams(e, best)
 	return best
 }
 
 // teams returns how many teams of threads, each with rows of its own, a workgroup has, 0 for one. Short rows take a warp each, and
 // by WebGPU workgroups of one warp take longer: a token of SmolLM2-135M takes an H200 819 µs with one, 801 with four of them.
-// CUDA makes 1,629 tokens/s with one, 1,580 with four.
-func teams(e *emit.Emitter, g *fusion.Group, s emit.Schedule) int {
-	groups := fusion.Product(g.Outer) / s.Rows
-	if e.Caps.Dialect != dtype.WGSL || s.Lanes > loop.Warp || groups%packedTeams != 0 || groups < e.Caps.Profile().Processors || packedTeams*s.Lanes > e.Caps.Invocations {
+// CUDA makes 1,629 tokens/s with one, 1,580 with four. All products of a length have as many, so that launches can be joined.
+func teams(e *emit.Emitter, s emit.Schedule) int {
+	if e.Caps.Dialect != dtype.WGSL || s.Lanes > loop.Warp || packedTeams*s.Lanes > e.Caps.Invocations {
 		return 0
 	}
 	return packedTeams
@@ -255,11 +254,15 @@ func emitPackedBy(e *emit.Emitter, g *fusion.Group, s emit.Schedule, load activa
 	p := newPackedRows(e, g, rowSlices[s.K-1])
 	each, n := max(s.M, 1), fusion.Product(g.Outer)/s.Rows // teams, of a workgroup and all
 	e.Workgroup = [3]int{each * s.Lanes, 1, 1}
-	group, exists := e.BoundedGroup(n / each)
+	group, exists := e.BoundedGroup(emit.CeilDiv(n, each))
 	lane := loop.LocalID(0, each*s.Lanes)
 	p.team, p.warps = p.Simplify(scalar.FloorDiv(lane, loop.Int(s.Lanes))), s.Lanes/loop.Warp
 	lane = p.Simplify(scalar.Mod(lane, loop.Int(s.Lanes)))
-	number := p.ranged("group", scalar.Add(scalar.Mul(group, loop.Int(each)), p.team), n)
+	number := scalar.Add(scalar.Mul(group, loop.Int(each)), p.team)
+	if n%each != 0 {
+		exists, number = scalar.And(exists, scalar.Lt(number, loop.Int(n))), scalar.Min(number, loop.Int(n-1))
+	}
+	number = p.ranged("group", number, n)
 	count := g.Inner[0] / p.split.elements()
 	for t := range emit.CeilDiv(count, s.Lanes) {
 		at := scalar.Add(lane, loop.Int(t*s.Lanes))

@@ -61,7 +61,7 @@ func packedFits(w *Space, s emit.Schedule) bool {
 		s.Rows < 1 || s.Rows > min(maxPackedRows, s.Lanes) || !packedDivides(g, s.Rows) {
 		return false
 	}
-	if s.M != 0 && (s.M < 0 || s.Stages > 0 || s.M*s.Lanes > e.Caps.Invocations || fusion.Product(g.Outer)%(s.M*s.Rows) != 0) {
+	if s.M != 0 && (s.M < 0 || s.Stages > 0 || s.M*s.Lanes > e.Caps.Invocations) {
 		return false
 	}
 	if s.Stages > 0 || s.Each > 0 {

@@ -5,7 +5,10 @@ import { type Packed, Unpackers } from '../../cpu/unpack.js';
 import { graph } from '../../graph/graph.js';
 import { packedBlock } from '../../nn/storage.js';
 import type { Program } from '../../program/program.js';
-import type { Read } from './weights.js';
+import type { HostTensor } from '../../values/tensor.js';
+
+/** The value of a parameter: numbers, or packed bytes, which `write` unpacks. */
+export interface Read extends HostTensor { write?(program: Program, name: string): Promise<void> }
 
 /** The elements that a run unpacks: they stay in the processor's cache until they are copied. */
 const elementsOfRun = 1 << 16;

@@ -3,7 +3,6 @@
 import type { Port } from '../../graph/graph.js';
 import type { Storage } from '../../nn/layer.js';
 import { packedBlock } from '../../nn/storage.js';
-import type { Program } from '../../program/program.js';
 import { arrayOf, converted } from '../../safetensors/convert.js';
 import { listed } from '../../safetensors/nearest.js';
 import { RlxError } from '../../values/errors.js';
@@ -11,7 +10,7 @@ import type { HostTensor } from '../../values/tensor.js';
 import type { ModelFile, TensorInfo } from '../gguf.js';
 import type { Config } from './config.js';
 import { familyOf, inGGUF } from './family.js';
-import type { Unpacker } from './unpack.js';
+import type { Read, Unpacker } from './unpack.js';
 
 /** The tensor of a file that a parameter is read from. */
 interface Source { info: TensorInfo; expert?: number }
@@ -21,9 +20,6 @@ interface Parameter { name: string; dtype: string; shape: readonly number[] }
 
 /** A parameter, and its bytes of a tensor. */
 interface Part<P> { parameter: P; info: TensorInfo; from: number; size: number }
-
-/** The value of a parameter: numbers, or packed bytes, which `write` unpacks. @internal */
-export interface Read extends HostTensor { write?(program: Program, name: string): Promise<void> }
 
 /** The bytes that are asked for at once, unless a parameter has more: each read takes long. */
 const bytesAtOnce = 8 << 20;
