@@ -159,6 +159,7 @@ export class Weights {
       next.catch(() => {}); // which is waited for later, or no more
       for (const { parameter, info } of group) yield [parameter, await this.#value(parameter, info, bytes.shift()!, packed)];
     }
+    this.#unpacker = undefined; // whose memory is needed no longer
   }
 
   async #value({ name, dtype, shape }: Parameter, info: TensorInfo, bytes: Uint8Array<ArrayBuffer>, packed: boolean): Promise<Read> {
@@ -179,9 +180,6 @@ export class Weights {
     for (const { name, shape, bytes } of this.#file.tensors.values()) if (!this.#isNeedless(name)) sum += this.#unpacks ? shape.reduce((n, size) => n * size, 4) : bytes;
     return sum;
   }
-
-  /** Frees what reading took. */
-  close(): void { this.#unpacker = undefined; }
 }
 
 /** Bytes as elements; those within larger memory are copied: not by `slice`, which of a Buffer is a view. */
