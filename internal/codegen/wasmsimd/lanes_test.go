@@ -5,6 +5,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/codegen/wasmsimd"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/sched/serial"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -73,7 +74,7 @@ func checkLanes(t *testing.T, k *loop.Kernel, body []loop.Stmt, stores bool) (lo
 				if k.Arrays[array].Space != loop.Storage {
 					return
 				}
-				if step, known := stepOf(at, s.Var); !known || step < 0 || step > 1 {
+				if step, known := serial.StepOf(at, s.Var); !known || step < 0 || step > 1 {
 					t.Errorf("lanes access %s at %s", k.Arrays[array].Name, at)
 				}
 			}
@@ -94,15 +95,4 @@ func checkLanes(t *testing.T, k *loop.Kernel, body []loop.Stmt, stores bool) (lo
 		}
 	}
 	return loops
-}
-
-// stepOf returns by what an expression grows with a variable, and whether that is a constant.
-func stepOf(e scalar.Expr, name string) (step int64, constant bool) {
-	next := scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
-		if n.Op != scalar.OpVar || n.Name != name {
-			return nil, false
-		}
-		return scalar.Add(n, scalar.ConstI(n.Type, 1)), true
-	})
-	return scalar.Simplify(scalar.Sub(next, e)).IntConst()
 }

@@ -103,7 +103,7 @@ func thin(x *fusion.ContractionCode, rows []fusion.ElementStore) *fusion.Code {
 // number if that is not constant.
 func strideOf(rows []fusion.ElementStore, v scalar.Expr) int64 {
 	if len(rows) > 0 {
-		if step, known := stepOf(rows[0].Offset, v.Name); known {
+		if step, known := StepOf(rows[0].Offset, v.Name); known {
 			return step
 		}
 	}

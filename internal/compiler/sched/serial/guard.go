@@ -65,7 +65,7 @@ func comparesLinear(cond scalar.Expr, name string) bool {
 		if c.Op < scalar.OpLt || c.Op > scalar.OpGe || !c.Args[0].Type.IsInteger() {
 			return false
 		}
-		step, linear := stepOf(scalar.Sub(c.Args[0], c.Args[1]), name)
+		step, linear := StepOf(scalar.Sub(c.Args[0], c.Args[1]), name)
 		if !linear {
 			return false
 		}
@@ -74,9 +74,9 @@ func comparesLinear(cond scalar.Expr, name string) bool {
 	return changes
 }
 
-// stepOf returns how much an integer grows when a variable grows by 1; constant reports whether that
+// StepOf returns how much an integer grows when a variable grows by 1; constant reports whether that
 // is always the same.
-func stepOf(e scalar.Expr, name string) (step int64, constant bool) {
+func StepOf(e scalar.Expr, name string) (step int64, constant bool) {
 	next := scalar.Substitute(e, func(n scalar.Expr) (scalar.Expr, bool) {
 		if n.Op != scalar.OpVar || n.Name != name {
 			return nil, false

@@ -70,7 +70,7 @@ func (s *serial) loadsAdjacent(code *fusion.Code) bool {
 				if !isLoad(n) {
 					return
 				}
-				step, known := stepOf(n.Args[0], last.Name)
+				step, known := StepOf(n.Args[0], last.Name)
 				near := known && step >= 0 && step <= vectorLanes
 				adjacent, apart = adjacent || near && step > 0, apart || !near
 			})
