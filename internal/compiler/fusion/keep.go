@@ -209,7 +209,9 @@ func (d *decisions) isCostlyPart(n, u *ir.Node) bool {
 
 // recomputes reports whether several users each recompute a value: its expression reads one
 // stored value of at least as many elements that takes no more memory, such as half the channels
-// of a bf16 array, and otherwise small ones, so that the users read those instead.
+// of a bf16 array, and otherwise small ones, or values of at least as many elements that all in all
+// take no more memory, such as a bf16 array and the maxima of its windows, so that the users read
+// those instead.
 func (d *decisions) recomputes(n *ir.Node) bool {
 	if !withTensorCores || !d.options.TensorCores || d.weight[n.ID()] > d.traffic.RepeatedOps {
 		return false
@@ -217,17 +219,19 @@ func (d *decisions) recomputes(n *ir.Node) bool {
 	if d.expands(n) {
 		return true
 	}
-	size, wholes := sizeOf(n.Types()[0]), 0
+	size, bytes := sizeOf(n.Types()[0]), bytesOf(n.Types()[0])
+	wholes, parts, sizes, read := 0, 0, 0, 0
 	for _, v := range d.reads[n.ID()] {
+		sizes, read = sizes+sizeOf(v.Type()), read+bytesOf(v.Type())
 		switch {
 		case smallPart*sizeOf(v.Type()) <= size:
-		case sizeOf(v.Type()) >= size && bytesOf(v.Type()) <= bytesOf(n.Types()[0]):
+		case sizeOf(v.Type()) >= size && bytesOf(v.Type()) <= bytes:
 			wholes++
 		default:
-			return false
+			parts++
 		}
 	}
-	return wholes == 1
+	return wholes == 1 && parts == 0 || sizes >= size && read <= bytes
 }
 
 // expandFactor is the ratio of a value's size to the size of its operands from which users read the

@@ -10,13 +10,14 @@ import (
 )
 
 // RoundedSigns lets comparisons of a value with 0 read the value rounded to bf16, where that is an
-// operand of products and the value follows from results of products alone. Such a comparison is
-// the derivative of relu: neither the products nor the value is then kept for it. Only positive
-// values of 2⁻¹³⁴ and less, which round to 0 for the products, compare otherwise.
+// operand of products and the value follows from results of products alone or from several arrays of
+// its size, as a residual stream does. Such a comparison is the derivative of relu: neither the products
+// nor the value is then kept for it. Only positive values of 2⁻¹³⁴ and less, which round to 0 for the
+// products, compare otherwise.
 func RoundedSigns(g *ir.Graph) (*ir.Graph, error) {
 	uses := g.Uses()
 	reads := func(n *ir.Node) bool {
-		return isSignTest(n) && isRoundedOperand(n.Input(0), uses) && isEpilogue(n.Input(0), uses)
+		return isSignTest(n) && isRoundedOperand(n.Input(0), uses) && (isEpilogue(n.Input(0), uses) || wholes(n.Input(0)) > 1)
 	}
 	return replaceNodes(g, reads, func(s site) ir.Value {
 		rounded := ops.Convert(s.b, ops.Convert(s.b, s.in[0], ir.BF16), ir.F32)
@@ -46,18 +47,36 @@ func isSignTest(n *ir.Node) bool {
 	return false
 }
 
-// isRoundedOperand reports whether v is rounded to bf16 for products, and otherwise only compared.
+// isRoundedOperand reports whether v is rounded to bf16 for products, and otherwise only compared and added.
 func isRoundedOperand(v ir.Value, uses [][]*ir.Node) bool {
 	rounded := false
 	for _, u := range uses[v.Node().ID()] {
 		switch {
 		case u.Op() == ops.OpConvert && u.Types()[0].DType == ir.BF16:
 			rounded = true
-		case !isSignTest(u):
+		case u.Op() != ops.OpAdd && !isSignTest(u):
 			return false
 		}
 	}
 	return rounded
+}
+
+// wholes counts the values of v's shape that v is computed from elementwise. It stops at two.
+func wholes(v ir.Value) (count int) {
+	cone := []ir.Value{v}
+	for i := 0; i < len(cone) && count < 2; i++ {
+		n := cone[i].Node()
+		if n.Def().Scalar == nil {
+			count++
+			continue
+		}
+		for _, in := range n.Inputs() {
+			if in.Shape().Equal(v.Shape()) && in.Node().Op() != ops.OpBroadcastInDim && !slices.Contains(cone, in) {
+				cone = append(cone, in)
+			}
+		}
+	}
+	return count
 }
 
 // isEpilogue reports whether v is computed elementwise from results of products and from
