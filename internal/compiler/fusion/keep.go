@@ -220,6 +220,9 @@ func (d *decisions) recomputes(n *ir.Node) bool {
 		return true
 	}
 	size, bytes := sizeOf(n.Types()[0]), bytesOf(n.Types()[0])
+	if n.Op() == ops.OpPad { // the edges read nothing
+		size = sizeOf(n.Input(0).Type())
+	}
 	wholes, parts, sizes, read := 0, 0, 0, 0
 	for _, v := range d.reads[n.ID()] {
 		sizes, read = sizes+sizeOf(v.Type()), read+bytesOf(v.Type())
