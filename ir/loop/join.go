@@ -18,6 +18,7 @@ func JoinGrids(a, b *Kernel, same []int) (k *Kernel, ok bool) {
 	out := *a
 	out.Name, out.Groups[0] = a.Name+"_"+b.Name, a.Groups[0]+b.Groups[0]
 	out.Counters, out.Resident = max(a.Counters, b.Counters), max(a.Resident, b.Resident)
+	out.Uncontracted = a.Uncontracted || b.Uncontracted
 	out.Subgroup = [2]int{max(a.Subgroup[0], b.Subgroup[0]), max(a.Subgroup[1], b.Subgroup[1])}
 	out.Scalars = slices.Clone(a.Scalars)
 	for i, t := range b.Scalars {

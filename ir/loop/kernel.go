@@ -37,6 +37,9 @@ type Kernel struct {
 	// Resident is the number of workgroups that a multiprocessor should hold at once, which
 	// bounds the registers per thread; 0 leaves it to the printer.
 	Resident int
+	// Uncontracted rounds products of floats before they are added to, by a printer of a language that contracts a
+	// product and a sum: kernels that compute a value to compare it for equality find the same bits.
+	Uncontracted bool
 	// TensorMaps are the tensor maps of [CopyTMA], Mbarriers the barriers of [Arrive] and [Await].
 	TensorMaps []TensorMap
 	Mbarriers  []Mbarrier

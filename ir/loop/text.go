@@ -33,6 +33,9 @@ func (k *Kernel) String() string {
 	if k.Resident > 0 {
 		t.line("resident %d", k.Resident)
 	}
+	if k.Uncontracted {
+		t.line("uncontracted")
+	}
 	if withAsync {
 		t.objects()
 	}

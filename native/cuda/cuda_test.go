@@ -39,6 +39,8 @@ func TestGPUFunctionsAtHardPoints(t *testing.T) { backendtest.Functions(t, gpu(t
 
 func TestGPULongSums(t *testing.T) { backendtest.LongSums(t, gpu(t)) }
 
+func TestGPUExtremesComputedAgain(t *testing.T) { backendtest.Extremes(t, gpu(t)) }
+
 func TestGPUConventionsOfNaN(t *testing.T) { backendtest.NaN(t, gpu(t)) }
 
 // compile makes a program of one graph, entry "step".

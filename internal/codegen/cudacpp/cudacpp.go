@@ -9,7 +9,8 @@
 // Scalars are in memory so that a CUDA graph can be replayed with other values. A Bool is
 // an unsigned int in memory.
 //
-// Arithmetic is that of CUDA: a product and a sum may be contracted to an FMA. Signed
+// Arithmetic is that of CUDA: a product and a sum may be contracted to an FMA, unless the
+// kernel is uncontracted. Signed
 // integers wrap: operations that may overflow, by range analysis, are computed unsigned,
 // since C++ leaves overflow undefined. Index arithmetic is proven not to overflow and
 // stays signed.
@@ -81,6 +82,11 @@ func (by Printer) printBy(k *loop.Kernel, dialect *clike.Dialect) (string, error
 	if by.Waits {
 		d := *dialect
 		d.KernelBarrier = kernelBarrier
+		dialect = &d
+	}
+	if k.Uncontracted {
+		d := *dialect
+		d.Form = uncontracted
 		dialect = &d
 	}
 	src, err := clike.Write(k, dialect)

@@ -207,6 +207,17 @@ var mathNames = map[scalar.Op]string{
 // extremes are the helpers of f32 that propagate NaN.
 var extremes = map[scalar.Op]string{scalar.OpMin: "min_nan", scalar.OpMax: "max_nan"}
 
+// uncontracted is form with products that the compiler adds nothing to (CUDA Math API, __fmul_rn).
+func uncontracted(op scalar.Op, t dtype.DType) (clike.Form, bool) {
+	switch {
+	case op == scalar.OpMul && t == dtype.F32:
+		return clike.Form{Call: "__fmul_rn"}, true
+	case op == scalar.OpMul && t == dtype.F64:
+		return clike.Form{Call: "__dmul_rn"}, true
+	}
+	return form(op, t)
+}
+
 // form returns the form of operations that are not operators.
 func form(op scalar.Op, t dtype.DType) (clike.Form, bool) {
 	switch op {

@@ -79,10 +79,10 @@ func (c *Cache) emit(g *fusion.Group, canon *fusion.Canon, caps loop.Caps) ([]em
 	}
 	if len(c.tuned) > 0 {
 		if s, ok := c.tuned[keyOf(canon, caps)]; ok && w.Fits(s) {
-			return w.Emit(s), nil
+			return uncontracted(g, w.Emit(s)), nil
 		}
 	}
-	return w.Emit(w.Rule()), nil
+	return uncontracted(g, w.Emit(w.Rule())), nil
 }
 
 // canonicalLaunch is a launch with its tensors named by their position in the group.

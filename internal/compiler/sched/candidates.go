@@ -15,6 +15,7 @@ import (
 	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/ops"
 )
 
 // MaxCandidates is the maximum number of candidates of a group.
@@ -71,7 +72,27 @@ func emitBy(w emit.Space, g *fusion.Group, s emit.Schedule) ([]emit.Launch, erro
 	if !w.Fits(s) {
 		return nil, ir.Errorf(ir.ErrUnsupported, "%s cannot be scheduled by %q", g.Name(), s)
 	}
-	return w.Emit(s), nil
+	return uncontracted(g, w.Emit(s)), nil
+}
+
+// uncontracted marks the kernels of a group that finds the largest or smallest of computed values: the derivative compares
+// these with it for equality, in another kernel, and must find the same bits. That kernel is marked when it is emitted.
+func uncontracted(g *fusion.Group, launches []emit.Launch) []emit.Launch {
+	extreme := func(m *fusion.Member) bool {
+		switch m.Node.Op() {
+		case ops.OpReduceMax, ops.OpReduceMin, ops.OpScatterMax, ops.OpScatterMin:
+			return true
+		}
+		return false
+	}
+	if emit.WithMma && slices.ContainsFunc(g.Members, extreme) {
+		for _, l := range launches {
+			if l.Kernel != nil {
+				l.Kernel.Uncontracted = true
+			}
+		}
+	}
+	return launches
 }
 
 // recovered turns a panic in the lowering of a group into an error.

@@ -190,6 +190,7 @@ func (e *Emitter) Finish(name string, body []loop.Stmt) Launch {
 	}
 	loop.Walk(body, f.visitStmt)
 	k := &loop.Kernel{Name: name, Workgroup: e.Workgroup, Groups: e.Groups, Resident: e.Resident, Scalars: f.scalars, Counters: f.counters}
+	k.Uncontracted = WithMma && f.compares
 	if f.usesSubgroups && e.Caps.Subgroups {
 		k.Subgroup = e.Caps.Subgroup
 	}
@@ -215,6 +216,7 @@ type finisher struct {
 	counters      int
 	checks        bool
 	usesSubgroups bool // the kernel uses subgroup operations
+	compares      bool // the kernel compares computed floats for equality
 }
 
 // visitStmt records what a statement uses. Arrays are numbered in the order of their first use in
@@ -237,6 +239,9 @@ func (f *finisher) visitExpr(x scalar.Expr) {
 		f.need(x.Ref)
 	case scalar.OpCheck:
 		f.checks = true
+	case scalar.OpEq:
+		x, y := x.Args[0], x.Args[1]
+		f.compares = f.compares || x.Type.IsFloat() && x.Op != scalar.OpConst && y.Op != scalar.OpConst
 	case scalar.OpVar:
 		switch kind, i := loop.BuiltinOf(x.Name); kind {
 		case loop.BuiltinScalar:

@@ -95,9 +95,15 @@ func narrowColumns(s emit.Schedule) emit.Schedule {
 }
 
 // isBrief reports whether several threads share short rows that are contiguous across rows. On CUDA such rows are those of
-// [VectorPerThread].
+// [VectorPerThread], and otherwise those that a thread keeps in registers, whose points have constant indices.
 func (w *Space) isBrief(s emit.Schedule) bool {
-	return w.e.Caps.Dialect != dtype.CUDA && s.Family == emit.Columns && s.Lanes > 1 && fusion.Product(w.Group.Inner) <= maxSerialRow
+	if s.Family != emit.Columns || s.Lanes == 1 {
+		return false
+	}
+	if w.e.Caps.Dialect == dtype.CUDA {
+		return emit.WithMma && rowLayoutOf(w.e.Caps, RowPerThread(w.Group), w.Group).chunks > 0
+	}
+	return fusion.Product(w.Group.Inner) <= maxSerialRow
 }
 
 // fewerLanes returns a schedule of rows with half, a quarter or an eighth of the lanes and more rows in a workgroup where its
