@@ -244,7 +244,7 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 				return false
 			}
 		}
-		if repeated && broadcasts(n, u, 8) || !d.traffic.RepeatsGathers && broadcasts(n, u, 2) && d.gathers(n) || costly && d.overlaps(n, u) || d.isCostlyPart(n, u) {
+		if repeated && broadcasts(n, u, 8) || !d.traffic.RepeatsGathers && broadcasts(n, u, 2) && d.gathers(n) || costly && overlaps(n, u) || d.isCostlyPart(n, u) {
 			return false
 		}
 	}
@@ -340,11 +340,10 @@ func (d *decisions) gathers(n *ir.Node) bool {
 }
 
 // overlaps reports whether a user consists of overlapping windows of n, which would compute each
-// element several times, in longer than a round trip through memory takes. Where the windows have
-// several users they would be stored instead, at several times the memory of n.
-func (d *decisions) overlaps(n, u *ir.Node) bool {
-	each, all := sizeOf(n.Types()[0]), sizeOf(u.Types()[0])
-	return u.Op() == ops.OpWindows && all >= 2*each && !(d.weight[n.ID()]*all <= d.traffic.RepeatedOps*each && d.recomputes(n))
+// element several times. Where the windows have several users they would be stored instead, at
+// several times the memory of n.
+func overlaps(n, u *ir.Node) bool {
+	return u.Op() == ops.OpWindows && sizeOf(u.Types()[0]) >= 2*sizeOf(n.Types()[0])
 }
 
 // broadcasts reports whether a user reads each element of n the given number of times or more.

@@ -209,9 +209,10 @@ func (d *decisions) isCostlyPart(n, u *ir.Node) bool {
 
 // recomputes reports whether several users each recompute a value: its expression reads one
 // stored value of at least as many elements that takes no more memory, such as half the channels
-// of a bf16 array, and otherwise small ones, or values of at least as many elements that all in all
-// take no more memory, such as a bf16 array and the maxima of its windows, so that the users read
-// those instead.
+// of a bf16 array, and otherwise small ones, or in addition to these one more that is smaller, all in all
+// no more memory, such as the maxima of a bf16 array's windows, so that the users read those instead.
+// Elements of two smaller arrays, which are then concatenated, take kernels longer to find (H200: a step of
+// DenseNet-121 took 20.6 ms in place of 20.3, and 30.8 with any number of arrays).
 func (d *decisions) recomputes(n *ir.Node) bool {
 	if !withTensorCores || !d.options.TensorCores || d.weight[n.ID()] > d.traffic.RepeatedOps {
 		return false
@@ -220,9 +221,6 @@ func (d *decisions) recomputes(n *ir.Node) bool {
 		return true
 	}
 	size, bytes := sizeOf(n.Types()[0]), bytesOf(n.Types()[0])
-	if n.Op() == ops.OpPad { // the edges read nothing
-		size = sizeOf(n.Input(0).Type())
-	}
 	wholes, parts, sizes, read := 0, 0, 0, 0
 	for _, v := range d.reads[n.ID()] {
 		sizes, read = sizes+sizeOf(v.Type()), read+bytesOf(v.Type())
@@ -234,12 +232,8 @@ func (d *decisions) recomputes(n *ir.Node) bool {
 			parts++
 		}
 	}
-	return wholes == 1 && parts == 0 || parts <= maxReadParts && sizes >= size && read <= bytes
+	return wholes == 1 && parts == 0 || parts <= 1 && sizes >= size && read <= bytes
 }
-
-// maxReadParts is the number of smaller arrays that users of a value read instead, such as those of a concatenation: the threads
-// of a warp have elements of several. (H200: a step of DenseNet-121 took 30.8 ms with any number of them, not 20.3.)
-const maxReadParts = 2
 
 // expandFactor is the ratio of a value's size to the size of its operands from which users read the
 // operands instead.

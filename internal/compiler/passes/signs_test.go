@@ -14,7 +14,8 @@ import (
 )
 
 // TestRoundedSigns differentiates relus in bf16. Their derivatives read the rounded operand of the next product,
-// also of a sum of products, except where a norm reads the relu's operand too. Results keep every bit.
+// also of a sum of products and of a residual stream that norms read, except where a norm of one product is all that is
+// computed again. Results keep every bit.
 func TestRoundedSigns(t *testing.T) {
 	for _, c := range []struct {
 		name  string
@@ -30,6 +31,9 @@ func TestRoundedSigns(t *testing.T) {
 		{"norm", func(b *ir.Builder, y ir.Value) ir.Value {
 			return ops.Sub(b, y, ops.KeepDims(b, ops.Mean, y, 0))
 		}, false},
+		{"stream", func(b *ir.Builder, y ir.Value) ir.Value {
+			return ops.Add(b, ops.Sub(b, y, ops.KeepDims(b, ops.Mean, y, 0)), b.Param("stream", ir.F32, ir.Dims(6, 8)...))
+		}, true},
 	} {
 		g, err := ir.Build("g", func(b *ir.Builder) {
 			x, w, v := b.Input("x", ir.F32, ir.Dims(6, 4)...), b.Param("w", ir.F32, ir.Dims(4, 8)...), b.Param("v", ir.F32, ir.Dims(8, 3)...)
