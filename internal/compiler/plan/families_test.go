@@ -225,8 +225,6 @@ var slow = map[string]string{
 	"gan, WebGPU, reduce_dot_general_logp_neg_mul":               fewWorkgroups,
 	"gan, WebGPU, reduce_dot_general":                            fewWorkgroups,
 
-	"unusual lru, H200, bf16, prefix_associative_scan":     fewWorkgroups,
-	"unusual lru, WebGPU, prefix_associative_scan":         fewWorkgroups,
 	"unusual lru, WebGPU, reduce_sigmoid_reduce_sum":       fewWorkgroups,
 	"unusual t5, H200, bf16, reduce_reduce_sum_parts":      fewWorkgroups,
 	"unusual t5, WebGPU, reduce_reduce_sum_parts":          fewWorkgroups,
