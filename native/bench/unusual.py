@@ -51,6 +51,10 @@ class Named(Family):
         """Images, [batch, height, width, channels] in memory."""
         return self.floats(name, *dims).movedim(-1, 1)
 
+    def constant(self, name, *rows):
+        """A tensor of numbers that are known, which a captured step does not copy to a device."""
+        return self.declared(name + "/at", lambda key: self.register_buffer(key, torch.tensor(rows)))
+
     def ids(self, name, below, *dims):
         return self.declared(name, lambda key: self.register_buffer(key, torch.randint(below, dims)))
 
@@ -174,7 +178,7 @@ class RAFT(Named):
             seen = []
             for k, level in enumerate(levels):
                 place = at.permute(0, 2, 3, 1).reshape(-1, 1, 1, 2) / 2**k + near
-                grid = place * torch.tensor([2 / (level.shape[3] - 1), 2 / (level.shape[2] - 1)], device=device) - 1
+                grid = place * self.constant(f"scale{k}", 2 / (level.shape[3] - 1), 2 / (level.shape[2] - 1)) - 1
                 seen.append(F.grid_sample(level, grid, align_corners=True).view(T, rows, columns, -1).permute(0, 3, 1, 2))
             flow = at - start
             c = F.relu(self.conv("motion0", torch.cat(seen, 1), 1, 64))
@@ -286,9 +290,8 @@ class HashGrid(Named):
     def forward(self):
         points, entries = 4096 * T, 1 << 14
         x = self.floats("x", points, 3) + 0.5
-        device, parts = x.device, []
-        corner = torch.tensor([[i >> j & 1 for j in range(3)] for i in range(8)], device=device)
-        primes = torch.tensor([1, 2654435761, 805459861], device=device)
+        parts = []
+        corner, primes = self.constant("corner", *([i >> j & 1 for j in range(3)] for i in range(8))), self.constant("primes", 1, 2654435761, 805459861)
         for i in range(8):
             scaled = x * math.floor(16 * 1.5**i)
             low = scaled.floor()
