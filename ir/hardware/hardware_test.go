@@ -165,18 +165,18 @@ func TestTrafficIsWorthOperations(t *testing.T) {
 		p    hardware.Profile
 		want hardware.Traffic
 	}{
-		{hardware.H200(), hardware.Traffic{CheapOps: 6, RepeatedOps: 48, LaunchBytes: 8 << 20, RepeatsGathers: true}},
-		{hardware.Unknown(), hardware.Traffic{CheapOps: 6, RepeatedOps: 48, LaunchBytes: 8 << 20, RepeatsGathers: true}},
-		{hardware.Named("A100-SXM4-80GB"), hardware.Traffic{CheapOps: 4, RepeatedOps: 32, LaunchBytes: 2 << 20, RepeatsGathers: true}},
-		{hardware.Named("Apple M1"), hardware.Traffic{CheapOps: 12, RepeatedOps: 131, LaunchBytes: 128 << 10, RepeatsGathers: true}},
-		{hardware.Named("cpu"), hardware.Traffic{CheapOps: 6, RepeatedOps: 52, LaunchBytes: 16 << 10, RepeatsGathers: true}},
-		{hardware.Profile{Bytes: 1, Flops: 1}, hardware.Traffic{CheapOps: 0, RepeatedOps: 4, LaunchBytes: 1, RepeatsGathers: true}},
+		{hardware.H200(), hardware.Traffic{CheapOps: 6, RepeatedOps: 48, LaunchBytes: 8 << 20, RepeatsGathers: true, Searches: 1 << 24}},
+		{hardware.Unknown(), hardware.Traffic{CheapOps: 6, RepeatedOps: 48, LaunchBytes: 8 << 20, RepeatsGathers: true, Searches: 1 << 24}},
+		{hardware.Named("A100-SXM4-80GB"), hardware.Traffic{CheapOps: 4, RepeatedOps: 32, LaunchBytes: 2 << 20, RepeatsGathers: true, Searches: 1 << 24}},
+		{hardware.Named("Apple M1"), hardware.Traffic{CheapOps: 12, RepeatedOps: 131, LaunchBytes: 128 << 10, RepeatsGathers: true, Searches: 1 << 24}},
+		{hardware.Named("cpu"), hardware.Traffic{CheapOps: 6, RepeatedOps: 52, LaunchBytes: 16 << 10, RepeatsGathers: true, Searches: 1 << 24}},
+		{hardware.Profile{Bytes: 1, Flops: 1}, hardware.Traffic{CheapOps: 0, RepeatedOps: 4, LaunchBytes: 1, RepeatsGathers: true, Searches: 1 << 24}},
 	} {
 		if got := c.p.Traffic(); got != c.want {
 			t.Errorf("%s: %+v, not %+v", c.p.Name, got, c.want)
 		}
 	}
-	if got := (hardware.Serial{Profile: hardware.Named("cpu")}).Traffic(); got != (hardware.Traffic{CheapOps: 6, RepeatedOps: 52, LaunchBytes: 8 << 20}) {
+	if got := (hardware.Serial{Profile: hardware.Named("cpu")}).Traffic(); got != (hardware.Traffic{CheapOps: 6, RepeatedOps: 52, LaunchBytes: 8 << 20, Searches: 1 << 12}) {
 		t.Errorf("serial: %+v", got)
 	}
 }

@@ -115,9 +115,13 @@ func (Serial) RepeatsRow(int, int) bool { return false }
 // EPYC, 29 November 2026).
 const serialLaunchBytes = 8 << 20
 
+// serialSearches take as long as the loops of a scatter to begin. A look takes 3 ns and an update 10, and the updates of a
+// scatter need no order.
+const serialSearches = 1 << 12
+
 // Traffic repeats no gathers: a load at a loaded index takes the time of a vector of others.
 func (s Serial) Traffic() Traffic {
 	t := s.Profile.Traffic()
-	t.LaunchBytes, t.RepeatsGathers = serialLaunchBytes, false
+	t.LaunchBytes, t.RepeatsGathers, t.Searches = serialLaunchBytes, false, serialSearches
 	return t
 }

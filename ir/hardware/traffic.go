@@ -14,6 +14,9 @@ type Traffic struct {
 	// RepeatsGathers reports whether elements at loaded indices that are broadcast may be gathered for each
 	// result again, instead of by a kernel before.
 	RepeatsGathers bool
+	// Searches is the number of times that elements of a result may look whether an update is theirs, instead of kernels
+	// that order the updates.
+	Searches int
 }
 
 // Operations in the time of 4 and of 8 bytes on an H200. Gelu, of 12 simple operations, reads and writes 8 bytes
@@ -37,6 +40,7 @@ func (p Profile) Traffic() Traffic {
 		CheapOps:       min(int(cheapOps*ops), maxCheapOps),
 		RepeatedOps:    int(repeatedOps * ops),
 		RepeatsGathers: true,
+		Searches:       1 << 24,
 		LaunchBytes:    1 << max(0, bits.Len(uint(p.LaunchBytes()))-1),
 	}
 }

@@ -587,12 +587,13 @@ FAMILIES = {
 
 
 def built(name, compiled, device="cpu"):
-    """A model, one of models.py or further.py too, and the function of its loss."""
+    """A model, one of models.py, further.py or unusual.py too, and the function of its loss."""
     from further import FURTHER
     from models import MODELS, MODELS_OF_CPU
+    from unusual import UNUSUAL
 
     torch.manual_seed(0)
-    model = (FAMILIES | MODELS | MODELS_OF_CPU | FURTHER)[name]().to(device)
+    model = (FAMILIES | MODELS | MODELS_OF_CPU | FURTHER | UNUSUAL)[name]().to(device)
     return model, torch.compile(model) if compiled else model
 
 

@@ -161,3 +161,31 @@ func BenchmarkAttention(b *testing.B) {
 	b.ReportMetric(best[1]/best[0], "x-all-causal")
 	b.ReportMetric(best[2]/best[0], "x-all-window")
 }
+
+// TestMaskedScoresTakeNoLonger takes the exponentials and sigmoids of numbers for which they round to 0, as a mask makes of scores,
+// and of numbers near 0: a processor takes twenty times as long where a result underflows.
+func TestMaskedScoresTakeNoLonger(t *testing.T) {
+	const n = 1 << 15
+	for name, f := range map[string]func(b *ir.Builder, x ir.Value) ir.Value{"exp": ops.Exp, "expm1": ops.Expm1, "sigmoid": ops.Sigmoid} {
+		for _, d := range []ir.DType{ir.F32, ir.F64} {
+			least := func(number float64) float64 {
+				p := compileGraphs(t, ir.Entry{Name: "run", Graph: build(t, func(b *ir.Builder) {
+					b.Output("y", f(b, b.Input("x", d, ir.N(n))))
+				})})
+				x := ir.NewArray(d, n)
+				for i := range x.F {
+					x.F[i] = number
+				}
+				step := bind(t, p, "run", map[string]native.Tensor{"x": native.FromArray(x)}, map[string]native.Tensor{"y": native.Zeros(d, n)})
+				ms := timed(t, step)
+				for range 50 {
+					ms = min(ms, timed(t, step))
+				}
+				return ms
+			}
+			if near, far := least(-1), least(-1e30); far > 5*near {
+				t.Errorf("%s of %s: %.3f ms of numbers near 0, %.3f of numbers far below", name, d, near, far)
+			}
+		}
+	}
+}

@@ -99,9 +99,20 @@ func nearestLast(c *fusion.Code, outer []int) (*fusion.Code, []int) {
 // stepAlong returns by how much an offset grows along a coordinate, where its conditions hold; false where
 // that is not constant.
 func stepAlong(offset scalar.Expr, name string) (step int, ok bool) {
+	return affineOf(offset).step(name)
+}
+
+// step is [stepAlong] of a sum.
+func (a affine) step(name string) (step int, ok bool) {
 	isCoordinate := func(e scalar.Expr) bool { return e.Op == scalar.OpVar && e.Name == name }
-	for _, t := range affineOf(offset).terms {
+	for _, t := range a.terms {
 		switch {
+		case isBounded(t.of):
+			inside, ok := stepAlong(t.of.Args[0], name)
+			if !ok {
+				return 0, false
+			}
+			step += t.coef * inside
 		case t.of.Op == scalar.OpSelect:
 			inside, ok := stepAlong(t.of.Args[1], name)
 			if !ok {
@@ -115,6 +126,16 @@ func stepAlong(offset scalar.Expr, name string) (step int, ok bool) {
 		}
 	}
 	return step, true
+}
+
+// isBounded reports whether an expression is another one with a constant bound, as places in the parts of a concatenation
+// are.
+func isBounded(e scalar.Expr) bool {
+	if e.Op != scalar.OpMax && e.Op != scalar.OpMin {
+		return false
+	}
+	_, ok := e.Args[1].IntConst()
+	return ok
 }
 
 // coalesce merges neighbouring coordinates wherever every load and store visits them in the

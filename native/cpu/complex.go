@@ -218,7 +218,6 @@ func (p *nestArrays) partsOf(e scalar.Expr) scalar.Expr {
 // realParts makes the code of a nest read and write arrays of parts of complex numbers. It adds the steps
 // that split the operands, and returns those that make the results, for after the nest.
 func (p *nestArrays) realParts(code *fusion.Code, outer []int) []step {
-	c := p.c
 	code.Rows = slices.DeleteFunc(slices.Clone(code.Rows), func(store fusion.ElementStore) bool { return p.copyPart(code, store, outer) })
 	realArithmetic(code)
 	if mapsInPlace(code, outer) {
@@ -228,7 +227,13 @@ func (p *nestArrays) realParts(code *fusion.Code, outer []int) []step {
 	if len(code.Points) > 0 {
 		return nil
 	}
-	var after []step
+	return p.storeParts(code, outer)
+}
+
+// storeParts makes code write arrays of parts of complex numbers, and returns the steps that make the results, for
+// after it.
+func (p *nestArrays) storeParts(code *fusion.Code, outer []int) (after []step) {
+	c := p.c
 	var rows []fusion.ElementStore
 	for _, store := range code.Rows {
 		to := c.buffers[store.Tensor.ID]

@@ -38,6 +38,7 @@ func OutsideKernels(p native.Program) []string {
 				for _, in := range *code {
 					switch {
 					case in.scalar || x.n.cost < chunkCost:
+					case in.kind == opLoad && in.at.level == perBlock && x.n.inner.row*x.n.inner.rows >= 256: // one for many inner points
 					case in.kind == opApply:
 						found[fmt.Sprintf("%s of %s in %s", in.node.Op, in.node.Args[0].Type, x.n.name)] = true
 					case in.kind == opLoad && jit.HasGathers(in.buf.dtype) && !in.isContiguous() && (in.at.general || in.at.stride != 0):

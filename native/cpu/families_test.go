@@ -24,6 +24,9 @@ func BenchmarkFamilies(b *testing.B) { timeBesidePyTorch(b, "../bench/families.p
 // BenchmarkFurther is BenchmarkFamilies of models of further kinds.
 func BenchmarkFurther(b *testing.B) { timeBesidePyTorch(b, "../bench/further.py", families.Further) }
 
+// BenchmarkUnusual is BenchmarkFamilies of models of unusual structure.
+func BenchmarkUnusual(b *testing.B) { timeBesidePyTorch(b, "../bench/unusual.py", families.Unusual) }
+
 func timeBesidePyTorch(b *testing.B, script string, list []families.Family) {
 	torch := startPython(b, "PyTorch", script)
 	for _, f := range list {
@@ -168,7 +171,7 @@ func startOf(s native.Slot) native.Tensor {
 // TestFamiliesTrainInKernels keeps the families working between runs of the benchmark: the loss is finite, and kernels compute
 // all arithmetic and loads, which take ten times as long or more outside them.
 func TestFamiliesTrainInKernels(t *testing.T) {
-	for _, f := range slices.Concat(families.All, families.Further) {
+	for _, f := range slices.Concat(families.All, families.Further, families.Unusual) {
 		t.Run(f.Name, func(t *testing.T) {
 			g, below, err := f.Step(1)
 			if err != nil {

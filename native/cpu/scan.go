@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -18,7 +19,9 @@ func (c *compiler) scan(g *fusion.Group) error {
 	if term, sum := lineTerm(x); term != nil && (product(x.Dims)/max(x.Dims[x.Axis], 1) < scanLanes || product(x.Dims[x.Axis+1:]) == 1) {
 		return c.scanLines(g, x, term, sum)
 	}
-	results, err := newNestArrays(c, product(x.Dims)).transposeScan(g, x)
+	arrays := newNestArrays(c, product(x.Dims))
+	pairs := arrays.scanParts(x)
+	results, err := arrays.transposeScan(g, x)
 	if err != nil {
 		return err
 	}
@@ -63,7 +66,51 @@ func (c *compiler) scan(g *fusion.Group) error {
 			return err
 		}
 	}
+	for _, pair := range pairs {
+		c.add(pair)
+	}
 	return nil
+}
+
+// scanParts makes a scan of complex numbers one of their parts, which it reads from arrays and writes to arrays. It adds
+// the steps that split the operands, and returns those that make the results, for after the scan.
+func (p *nestArrays) scanParts(x *fusion.Prefix) (after []step) {
+	if !slices.ContainsFunc(x.Running, func(v scalar.Expr) bool { return v.Type.IsComplex() }) {
+		return nil
+	}
+	values, split := map[string]scalar.Expr{}, complexParts{}
+	var accumulators []ir.Accumulator
+	var running, combined []scalar.Expr
+	for i, v := range x.Running {
+		if !v.Type.IsComplex() {
+			accumulators, running = append(accumulators, x.Accumulators[i]), append(running, v)
+			continue
+		}
+		parts := newParts(v)
+		values[v.Name], running = scalar.MakeComplex(parts[0], parts[1]), append(running, parts...)
+		for _, init := range split.of(x.Accumulators[i].Init) {
+			accumulators = append(accumulators, ir.Accumulator{DType: init.Type, Init: init})
+		}
+	}
+	byParts := func(e scalar.Expr) scalar.Expr { return p.partsOf(scalar.Substitute(e, split.partOf)) }
+	for _, e := range x.Combined {
+		if e = scalar.SubstituteVars(e, values); !e.Type.IsComplex() {
+			combined = append(combined, byParts(e))
+			continue
+		}
+		for _, part := range split.of(e) {
+			combined = append(combined, byParts(part))
+		}
+	}
+	x.Accumulators, x.Running, x.Combined = accumulators, running, combined
+	code, dims := &fusion.Code{Rows: x.Stores}, []int(nil)
+	code.Outer, dims = coordinates(x.At, x.Dims)
+	replaceVars(code, values)
+	realArithmetic(code)
+	rewriteExprs(code, p.partsOf, unchanged)
+	after = p.storeParts(code, dims)
+	x.Stores = code.Rows
+	return after
 }
 
 // scanNest makes the nest of a scan, whose inner points are those of a line.

@@ -10,6 +10,7 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/backendtest"
+	"github.com/rlx-go/rlx/native/cpu"
 )
 
 // TestScansOfLines compares running products and extremes of contiguous lines, in either direction, without a point's own
@@ -45,6 +46,48 @@ func TestScansOfLines(t *testing.T) {
 		got := run(t, compileGraphs(t, ir.Entry{Name: "run", Graph: g}), map[string]native.Tensor{"x": native.FromArray(x)})
 		for i, o := range g.Outputs() {
 			if text := backendtest.Compare(got[o.Name], want[i], irtest.Tolerance{Rel: 1e-5}); text != "" {
+				t.Errorf("%s of %v: %s", o.Name, d, text)
+			}
+		}
+	}
+}
+
+// TestScansOfComplexNumbers compares recurrences and products of complex numbers, along each axis and in either direction, with
+// the definitions. Kernels compute all of their numbers.
+func TestScansOfComplexNumbers(t *testing.T) {
+	dims := []int{3, 130, 37}
+	for _, d := range []ir.DType{ir.C64, ir.C128} {
+		g := build(t, func(b *ir.Builder) {
+			x, y := b.Input("x", d, ir.Dims(dims...)...), b.Input("y", d, ir.N(dims[2]))
+			factor := ops.BroadcastTo(b, y, x.Shape())
+			for i := range 4 {
+				for axis := 1; axis < 3; axis++ {
+					a := ops.CumSumAttrs{Axis: axis, Reverse: i%2 > 0, Exclusive: i/2 > 0}
+					b.Output(fmt.Sprint("recurrence ", axis, i), ops.LinearRecurrence(b, factor, x, a))
+					b.Output(fmt.Sprint("product ", axis, i), ops.Real(b, ops.CumProd(b, ops.Add(b, factor, ops.Mul(b, x, x)), a)))
+				}
+			}
+		})
+		x, y := ir.NewArray(d, dims...), ir.NewArray(d, dims[2])
+		for _, a := range []*ir.Array{x, y} {
+			parts := random(2 * len(a.C))
+			for i := range a.C {
+				a.C[i] = complex(float64(parts[2*i]), float64(parts[2*i+1]))
+			}
+			a.Round()
+		}
+		in := map[string]*ir.Array{"x": x, "y": y}
+		want, err := ir.Eval(g, in, ir.EvalOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p := compileGraphs(t, ir.Entry{Name: "run", Graph: g})
+		if outside := cpu.OutsideKernels(p); len(outside) > 0 {
+			t.Errorf("%s: %q", d, outside)
+		}
+		got := run(t, p, map[string]native.Tensor{"x": native.FromArray(x), "y": native.FromArray(y)})
+		for i, o := range g.Outputs() {
+			if text := backendtest.Compare(got[o.Name], want[i], irtest.Tolerance{Abs: 1e-6, Rel: 1e-5}); text != "" {
 				t.Errorf("%s of %v: %s", o.Name, d, text)
 			}
 		}

@@ -241,7 +241,13 @@ func lanesLoad(code *fusion.Code) (best scalar.Expr, ok bool) {
 // are.
 func orderInner(code *fusion.Code, inner []int) []int {
 	code.Inner, inner = slices.Clone(code.Inner), slices.Clone(inner)
-	orderByStride(widestLoad(code), code.Inner, inner)
+	sum, steps := widestLoad(code), affine{}
+	for _, v := range code.Inner {
+		if step, ok := sum.step(v.Name); ok && step != 0 {
+			steps.terms = append(steps.terms, affineTerm{step, v})
+		}
+	}
+	orderByStride(steps, code.Inner, inner)
 	return inner
 }
 

@@ -81,6 +81,9 @@ func BenchmarkModels(b *testing.B) { timeFamilies(b, families.Models, 1) }
 // BenchmarkFurther is BenchmarkFamilies of models of further kinds.
 func BenchmarkFurther(b *testing.B) { timeFamilies(b, families.Further, familyTimes(b)) }
 
+// BenchmarkUnusual is BenchmarkFamilies of models of unusual structure.
+func BenchmarkUnusual(b *testing.B) { timeFamilies(b, families.Unusual, familyTimes(b)) }
+
 // BenchmarkForward times the losses of the same models without their gradients, in the batches of a server, one or a
 // few examples, unless RLX_BENCH_TIMES has another multiple of the batches of package families.
 func BenchmarkForward(b *testing.B) {
@@ -92,7 +95,7 @@ func BenchmarkForward(b *testing.B) {
 	if os.Getenv("RLX_BENCH_TIMES") != "" {
 		times = familyTimes(b)
 	}
-	timeGraphs(b, slices.Concat(small, families.All, families.Further), times, families.Family.Loss)
+	timeGraphs(b, slices.Concat(small, families.All, families.Further, families.Unusual), times, families.Family.Loss)
 }
 
 func timeFamilies(b *testing.B, list []families.Family, times int) {

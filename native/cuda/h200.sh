@@ -10,6 +10,7 @@
 #   build/cuda/h200.sh resnets            there: ResNets, and where the time goes; peers resnets times PyTorch's
 #   build/cuda/h200.sh families DIR       there: package families beside PyTorch; logs into DIR
 #   build/cuda/h200.sh further DIR        there: models of further kinds beside PyTorch; logs into DIR
+#   build/cuda/h200.sh unusual DIR        there: models of unusual structure beside PyTorch; logs into DIR
 #   build/cuda/h200.sh forward DIR        there: losses without gradients, in the batches of a server; logs into DIR
 #   build/cuda/h200.sh models DIR         there: the same models at their papers' sizes, in bf16; logs into DIR
 #   build/cuda/h200.sh lm                 there: products with packed weights, language models by shape, PyTorch's
@@ -34,7 +35,7 @@ pack() {
   done
   cp "$0" "$1/h200.sh"
   cp "$here/several.sh" "$here/bench/ddp.py" "$here/bench/fsdp.py" "$1/"
-  cp "$here/bench/peers.py" "$here/bench/table.py" "$here/bench/family_peers.py" "$here/bench/lm_peers.py" "$here/../bench/families.py" "$here/../bench/models.py" "$here/../bench/further.py" "$here/../bench/serve.py" "$1/"
+  cp "$here/bench/peers.py" "$here/bench/table.py" "$here/bench/family_peers.py" "$here/bench/lm_peers.py" "$here/../bench/families.py" "$here/../bench/models.py" "$here/../bench/further.py" "$here/../bench/unusual.py" "$here/../bench/serve.py" "$1/"
 }
 
 describe() { nvidia-smi --query-gpu=name,driver_version,clocks.max.sm --format=csv,noheader; }
@@ -45,7 +46,7 @@ test) describe && "$here/cudacpp.test" -test.run '^TestGPU' && "$here/cuda.test"
 bench) describe && "$here/cuda.test" -test.run '^$' -test.bench . -test.benchtime "${2:-300ms}" ;;
 gpt2) describe && "$here/cuda.test" -test.run '^$' -test.bench '^BenchmarkGPT2$' -test.benchtime "${2:-20x}" ;;
 resnets) describe && "$here/cuda.test" -test.run '^$' -test.v -test.bench '^BenchmarkResNets$' -test.benchtime 1x ;;
-families | further)
+families | further | unusual)
   describe
   logs=${2:-$(mktemp -d)}
   "$here/cuda.test" -test.run '^$' -test.v -test.bench "^Benchmark${1^}\$" -test.benchtime 1x >"$logs/bench" || true
@@ -57,7 +58,7 @@ forward)
   describe
   logs=${2:-$(mktemp -d)}
   RLX_BENCH_TIMES=1 "$here/cuda.test" -test.run '^$' -test.v -test.bench '^BenchmarkForward$' -test.benchtime 1x >"$logs/bench" || true
-  mapfile -t names < <(cd "$here" && python3 -c 'import families, further, models; print(*models.MODELS_OF_CPU, *families.FAMILIES, *further.FURTHER, sep="\n")')
+  mapfile -t names < <(cd "$here" && python3 -c 'import families, further, models, unusual; print(*models.MODELS_OF_CPU, *families.FAMILIES, *further.FURTHER, *unusual.UNUSUAL, sep="\n")')
   RLX_BENCH_TIMES=1 RLX_BENCH_FORWARD=1 python3 "$here/family_peers.py" "${names[@]}" >"$logs/peers" 2>"$logs/refusals"
   python3 "$here/table.py" families "$logs/bench" "$logs/peers"
   ;;

@@ -187,17 +187,22 @@ func expWithin(b *builder, x argument) argument {
 	return b.scale2(b.real(scalar.OpAdd, y, b.number(1)), k)
 }
 
-// exp clamps its argument: beyond the bounds it rounds to 0 and ∞.
+// exp clamps its argument: beyond the bound it rounds to ∞.
 func exp(b *builder, x argument) argument {
-	e := expansions[b.typ]
-	return expWithin(b, b.max(b.number(e.min), b.min(b.number(e.max), x)))
+	return expOrZero(b, b.min(b.number(expansions[b.typ].max), x))
+}
+
+// expOrZero is expWithin whose result is 0 where exp(x) rounds to 0, as for masked scores of attention. There it scales 1
+// instead: where a scaled number underflows, x86 takes as long as for a hundred instructions.
+func expOrZero(b *builder, x argument) argument {
+	zero, isZero := b.number(0), b.less(x, b.number(expansions[b.typ].min))
+	return b.real(scalar.OpSelect, isZero, zero, expWithin(b, b.real(scalar.OpSelect, isZero, zero, x)))
 }
 
 // expm1 computes 2·(2^(k-1)·(exp(r) - 1) + (2^(k-1) - ½)), in which nothing overflows before
-// the result does.
+// the result does. Below -40 it rounds to -1.
 func expm1(b *builder, x argument) argument {
-	e := expansions[b.typ]
-	k, y := b.reduceExp(b.max(b.number(e.min), b.min(b.number(e.max), x)))
+	k, y := b.reduceExp(b.max(b.number(-40), b.min(b.number(expansions[b.typ].max), x)))
 	p := b.scale2(b.number(0.5), k)
 	h := b.real(scalar.OpFma, p, y, b.real(scalar.OpSub, p, b.number(0.5)))
 	return b.copySign(b.real(scalar.OpAdd, h, h), x)
@@ -206,7 +211,7 @@ func expm1(b *builder, x argument) argument {
 // sigmoid computes 1/(1+e), or e/(1+e) for x < 0, with e = exp(-|x|), which cannot overflow.
 func sigmoid(b *builder, x argument) argument {
 	minus := b.bits(scalar.OpOr, x, b.sign())
-	e := expWithin(b, b.max(b.number(expansions[b.typ].min), minus))
+	e := expOrZero(b, minus)
 	return b.real(scalar.OpDiv, b.choose(x, b.number(0), e, b.number(1)), b.real(scalar.OpAdd, e, b.number(1)))
 }
 

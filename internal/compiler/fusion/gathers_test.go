@@ -1,6 +1,7 @@
 package fusion_test
 
 import (
+	"slices"
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
@@ -24,6 +25,31 @@ func TestBroadcastGathers(t *testing.T) {
 		o.Policy = c.policy
 		if p := groupsWith(t, g, o); len(p.Items) != c.groups {
 			t.Errorf("%T: %d groups, want %d:\n%s", c.policy, len(p.Items), c.groups, p)
+		}
+	}
+}
+
+// TestSearchedScatters adds a few updates to each of many rows, as the derivative of pictures sampled at some points does: where
+// one thread would look for the updates of each element, it visits the updates.
+func TestSearchedScatters(t *testing.T) {
+	g := build(t, func(b *ir.Builder) {
+		zeros := ops.Zeros(b, ir.F32, ir.Dims(100, 300)...)
+		a := ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{1}, OperandBatch: []int{0}, IndexBatch: []int{0}}}
+		y := ops.ScatterAdd(b, zeros, b.Input("places", ir.I32, ir.Dims(100, 49, 1)...), b.Input("x", ir.F32, ir.Dims(100, 49)...), a)
+		b.Output("y", ops.Sin(b, y))
+	})
+	for _, c := range []struct {
+		policy fusion.Policy
+		kind   fusion.Kind
+	}{{hardware.Unknown(), fusion.ReduceKind}, {hardware.Serial{Profile: hardware.Unknown()}, fusion.ScatterKind}} {
+		o := fusion.DefaultOptions
+		o.Policy = c.policy
+		p := groupsWith(t, g, o)
+		if !slices.ContainsFunc(p.Items, func(x fusion.Item) bool {
+			group, ok := x.(*fusion.Group)
+			return ok && group.Kind == c.kind
+		}) {
+			t.Errorf("%T: no group of kind %v:\n%s", c.policy, c.kind, p)
 		}
 	}
 }

@@ -78,7 +78,7 @@ func decide(p *Partition) *decisions {
 		return !live[n.ID()]
 	})
 	for _, n := range nodes {
-		d.ownKernels[n.ID()] = hasOwnKernels(n, &p.states)
+		d.ownKernels[n.ID()] = hasOwnKernels(n, &p.states, d.traffic.Searches)
 	}
 	if withTensorCores && p.options.TensorCores && !p.options.Unfused {
 		findBlockMaxima(d, nodes, output)
@@ -177,10 +177,10 @@ func isRunScalar(t ir.Type) bool {
 
 // hasOwnKernels reports whether a node never joins a larger group, because its kernels
 // bind many tensors of their own.
-func hasOwnKernels(n *ir.Node, s *states) bool {
+func hasOwnKernels(n *ir.Node, s *states, searches int) bool {
 	switch n.Def().Lower.(type) {
 	case *ir.ScatterLowering:
-		return !isSearched(n, s)
+		return !isSearched(n, s, searches)
 	case *ir.SortLowering, *ir.PrefixLowering:
 		return true
 	}

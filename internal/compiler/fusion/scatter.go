@@ -161,19 +161,18 @@ func (s *scatter) loadAll(at, r ir.Index, load ir.Load) {
 }
 
 // Limits of scatters in gather form, which fuse with their neighbours: the number of
-// positions to search, and the total number of searches beyond a few per element.
+// positions to search, and that up to which [hardware.Traffic.Searches] does not count.
 const (
 	maxSearched = 64
-	maxSearches = 1 << 24
 	fewSearched = 4
 )
 
 // isSearched reports whether a scatter runs in gather form. One that updates a state in
 // place does not: it only touches the rows of its indices.
-func isSearched(n *ir.Node, s *states) bool {
+func isSearched(n *ir.Node, s *states, searches int) bool {
 	k := Product(scatterOf(n).searched())
 	size, _ := n.Types()[0].Shape.Size().Const()
-	return k <= maxSearched && s.oldOf[n.Result(0)] != n.Input(0) && (k <= fewSearched || k*int(size) <= maxSearches)
+	return k <= maxSearched && s.oldOf[n.Result(0)] != n.Input(0) && (k <= fewSearched || k*int(size) <= searches)
 }
 
 // RowScatter is a scatter seen from its updates: each position targets one row of the

@@ -41,6 +41,9 @@ func allFamilies() []family {
 	for _, f := range families.Further {
 		list = append(list, family{"further " + f.Name, lossOfFamily(f)})
 	}
+	for _, f := range families.Unusual {
+		list = append(list, family{"unusual " + f.Name, lossOfFamily(f)})
+	}
 	return list
 }
 
@@ -153,6 +156,9 @@ const (
 	overLive  = 4 << 20
 )
 
+// concurrent names the families over these bounds on memory: launches that may run beside each other share none.
+var concurrent = map[string]bool{"unusual hash grid": true}
+
 // slow names the kernels over these bounds, by family, target and name, with the reason.
 var slow = map[string]string{
 	"gru in both directions, H200, bf16, contract_dot_general_add_parts": fewWorkgroups,
@@ -219,6 +225,11 @@ var slow = map[string]string{
 	"gan, WebGPU, reduce_dot_general_logp_neg_mul":               fewWorkgroups,
 	"gan, WebGPU, reduce_dot_general":                            fewWorkgroups,
 
+	"unusual lru, WebGPU, reduce_sigmoid_reduce_sum":       fewWorkgroups,
+	"unusual t5, H200, bf16, reduce_reduce_sum_parts":      fewWorkgroups,
+	"unusual t5, WebGPU, reduce_reduce_sum_parts":          fewWorkgroups,
+	"unusual kalman, H200, bf16, reduce_dot_general_parts": ofStep,
+
 	"unet, T4, reduce_reshape_reduce_sum":                              fewWorkgroups,
 	"residual, H200, bf16, reduce_reduce_sum_mul_reduce_sum_mul_parts": fewWorkgroups,
 	"q learning, T4, reduce_reduce_sum_mul":                            fewWorkgroups,
@@ -254,7 +265,7 @@ func TestFamiliesReachTheMemoryFloor(t *testing.T) {
 			}
 			launches, memory := checkFloor(t, f, target)
 			table.WriteString(rowOf(target.name, f.name, target.target().Profile(), launches, memory))
-			if target.target().OneArena && float64(memory.Planned) > maxOfLive*float64(memory.Live)+overLive {
+			if target.target().OneArena && !concurrent[f.name] && float64(memory.Planned) > maxOfLive*float64(memory.Live)+overLive {
 				t.Errorf("%s, %s: intermediate values take %d bytes, and %d are live at a time", f.name, target.name, memory.Planned, memory.Live)
 			}
 		}

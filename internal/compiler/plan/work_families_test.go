@@ -19,6 +19,8 @@ const (
 	network   = "a sorting network compares each key log² n times"
 	oneOfRows = "positions are sorted first, and few rows have most of them"
 	tiles     = "columns of tiles that are mostly padding, or without matrix units, which is to be mended"
+	places    = "positions in windows take more instructions than products of few channels, which is to be mended"
+	pivots    = "each column of a small matrix waits for the pivot of the one before"
 	apart     = "lanes read elements that are apart, which is to be mended"
 )
 
@@ -43,6 +45,7 @@ var busy = map[string][]string{
 		"sort, H200, bf16, sort_argsort",
 		"further crf, H200, bf16, scatter_scatter_add_sort",
 		"point cloud, WebGPU, sort_argsort",
+		"unusual xlstm, H200, bf16, scatter_scatter_add_sort",
 	},
 	oneOfRows: {
 		"messages, H200, bf16, scatter_scatter_add_rows",
@@ -60,6 +63,13 @@ var busy = map[string][]string{
 		"coupling flow, WebGPU, contract_conv",
 		"further spatial transformer, WebGPU, contract_conv_general_mul_zero",
 	},
+	places: {
+		"unusual wgan gp, H200, bf16, reduce_conv_general_parts",
+		"unusual unet 3d, H200, bf16, contract_conv_general",
+		"unusual unet 3d, H200, bf16, contract_conv_general_parts",
+		"unusual inception, H200, bf16, reduce_reduce_sum_convert",
+	},
+	pivots: {"unusual glow, H200, bf16, kernels_lu_eliminate"},
 	apart: {
 		"relative attention, H200, bf16, contract_dot_general_right",
 		"mlp mixer, H200, bf16, reduce_layer_norm",

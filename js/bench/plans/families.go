@@ -27,7 +27,7 @@ func writeFamilies(folder string) error {
 		return err
 	}
 	var names []string
-	for _, f := range slices.Concat(families.All, families.Further) {
+	for _, f := range slices.Concat(families.All, families.Further, families.Unusual) {
 		name := strings.ReplaceAll(f.Name, " ", "_")
 		names = append(names, name)
 		m, err := resident(f)

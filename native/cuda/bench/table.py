@@ -1,7 +1,7 @@
 """Prints what the benchmarks of native/cuda and peers.py have written, job by job.
 
     python3 table.py bench.log peers.log            Markdown: rlx, and each peer with how many times as fast rlx is
-    python3 table.py families bench.log peers.log   of BenchmarkFamilies, BenchmarkFurther, BenchmarkModels or BenchmarkForward, and family_peers.py: times, memory, and ratios to PyTorch's
+    python3 table.py families bench.log peers.log   of BenchmarkFamilies, BenchmarkFurther, BenchmarkUnusual, BenchmarkModels or BenchmarkForward, and family_peers.py: times, memory, and ratios to PyTorch's
 """
 import re
 import sys
@@ -67,7 +67,7 @@ def families(own, lines):
             theirs[found[1], found[2]] = float(found[3]), float(found[4]), found[5]
     print(f"{'family':19s} {'':4s} {'rlx ms':>8s} {'PyTorch':>8s} {'ratio':>6s} {'MiB':>7s} {'PyTorch':>8s} {'ratio':>6s}  PyTorch's step")
     for name, values in own.items():
-        if not re.match("Benchmark(Families|Further|Models|Forward)/", name):
+        if not re.match("Benchmark(Families|Further|Unusual|Models|Forward)/", name):
             continue
         _, family, precision = name.split("/")
         family = family.replace("_", " ")

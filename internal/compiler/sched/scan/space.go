@@ -76,6 +76,18 @@ func (p space) serialScan() emit.Schedule {
 		s.Rows *= 2
 	}
 	s.Split = max(1, min(emit.FullThreads(p.e.Caps)/(p.rows*s.Lanes), p.length/(s.Lanes*minScanSteps)))
+	return p.moreGroups(s)
+}
+
+// moreGroups returns a serial scan with more threads a row in more workgroups, of as few rows as fill sectors, where its
+// workgroups leave processors idle and that takes less time.
+func (p space) moreGroups(s emit.Schedule) emit.Schedule {
+	for t := s; s.Split == 1 && t.Rows > minAdjacent && emit.CeilDiv(p.rows, t.Rows) < p.e.Caps.Profile().Processors; {
+		t.Rows, t.Lanes = t.Rows/2, min(2*t.Lanes, 2*scanEach)
+		if p.cost(t) < p.cost(s) {
+			s = t
+		}
+	}
 	return s
 }
 
