@@ -103,8 +103,8 @@ func (p *nestArrays) scanParts(x *fusion.Prefix) (after []step) {
 		}
 	}
 	x.Accumulators, x.Running, x.Combined = accumulators, running, combined
-	code, dims := &fusion.Code{Rows: x.Stores}, []int(nil)
-	code.Outer, dims = coordinates(x.At, x.Dims)
+	at, dims := coordinates(x.At, x.Dims)
+	code := &fusion.Code{Outer: at, Rows: x.Stores}
 	replaceVars(code, values)
 	realArithmetic(code)
 	rewriteExprs(code, p.partsOf, unchanged)

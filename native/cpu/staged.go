@@ -241,7 +241,7 @@ func lanesLoad(code *fusion.Code) (best scalar.Expr, ok bool) {
 // are.
 func orderInner(code *fusion.Code, inner []int) []int {
 	code.Inner, inner = slices.Clone(code.Inner), slices.Clone(inner)
-	sum, steps := widestLoad(code), affine{}
+	sum, steps := widestLoad(code), affine{} // with the steps of places that are bounded, as in the parts of a concatenation
 	for _, v := range code.Inner {
 		if step, ok := sum.step(v.Name); ok && step != 0 {
 			steps.terms = append(steps.terms, affineTerm{step, v})
