@@ -71,9 +71,11 @@ SLOW_NODE   := -e conformance -e same-plans -e curves
 SHRINK     ?= 1
 WASM       := $(RARE_GC) GOOS=js GOARCH=wasm $(GO) build -overlay build/_ops/overlay.json -trimpath -ldflags='-s -w' \
               -gcflags='all=-l' -gcflags='runtime/...=' -gcflags='internal/runtime/...='
-NODE_TEST  := $(NODE) --test --test-force-exit
+# All processors have other tests to run: V8's threads that collect garbage together wait for each other in loops.
+NODE_FLAGS := --single-threaded-gc --test-force-exit
+NODE_TEST  := $(NODE) --test $(NODE_FLAGS)
 # The same with a second try for what browsers and drivers in software make of a busy machine.
-NODE_TWICE := $(NODE) .ci/twice.mjs --test-force-exit
+NODE_TWICE := $(NODE) .ci/twice.mjs $(NODE_FLAGS)
 JS_TOOLS   := js/node_modules/.package-lock.json
 PEERS      := js/bench/node_modules/.package-lock.json
 OUTSIDE    := js/outside/node_modules/.package-lock.json
@@ -150,7 +152,7 @@ workers: wasm ## build the Go compile service for Cloudflare Workers, to build/w
 
 # Long ones first, so that none runs alone at the end. Shared inputs are built before, as make starts a
 # target with prerequisites after all that have none.
-TESTS := test-go test-browser test-js test-coreml test-nvrtc test-arm64 test-package test-onnx test-386 test-avx2 test-darwin test-wgsl test-events size
+TESTS := test-go test-browser test-js test-coreml test-nvrtc test-arm64 test-package test-onnx size test-386 test-darwin test-avx2 test-wgsl test-events
 BUILT := js suite demo-assets workers
 # Downloads, which mostly wait, come while lint computes.
 INSTALLED := $(NVRTC)/.installed $(COREML)/.installed $(ONNX)/.installed $(ZIG)/.installed $(EVENTS)/.installed $(OUTSIDE) $(PEERS)
@@ -162,15 +164,15 @@ test: deps ## run every test (JOBS targets at a time); a missing device or tool 
 
 .PHONY: ci
 ci: ## install what the tests need, lint, and run every test
-	$(MAKE) --jobs=$(JOBS) --output-sync=target SETUP=1 deps js lint $(INSTALLED) $(BUILT)
-	$(MAKE) --jobs=$(JOBS) --output-sync=target PREBUILT=1 $(TESTS)
+	$(MAKE) --jobs=$(JOBS) --output-sync=target SETUP=1 deps js lint-code $(INSTALLED) $(BUILT)
+	$(MAKE) --jobs=$(JOBS) --output-sync=target PREBUILT=1 $(wordlist 1,2,$(TESTS)) lint-whole $(wordlist 3,99,$(TESTS))
 
 # With SETUP, Debian's packages are installed while the modules of the page, which need none of them, are built. Programs
 # of which several are built at the same time are compiled before: each Go command would compile what they share.
 PROGRAMS := mvdan.cc/gofumpt ./wasm/overlay ./wasm/shrink ./wasm/gen ./internal/staticvet ./internal/sourcevet ./internal/conformance/write ./demo/build
 ifdef SETUP
-lint $(PIP)/.installed: | deps
-lint wasm suite: | compiled
+lint-code $(PIP)/.installed: | deps
+lint-code wasm suite: | compiled
 endif
 
 .PHONY: compiled
@@ -190,7 +192,7 @@ test-coreml: $(COREML)/.installed test-darwin
 test-darwin: $(ZIG)/.installed
 else
 # The browsers, which run one after the other, are the longest chain: what runs beside them has a lower priority.
-$(filter-out test-browser,$(TESTS)): SHELL := .ci/yielding
+lint-whole $(filter-out test-browser,$(TESTS)): SHELL := .ci/yielding
 endif
 
 .PHONY: check
@@ -381,10 +383,18 @@ size: ## print the size of a page's downloads; fail if it exceeds a budget
 REACHED := /^internal.(api.zero.|coreml.software.library.go)|unreachable func: Example|Finding.String$$/d
 
 .PHONY: lint
-lint: $(JS_TOOLS) ## check format, vet (for every system and js/wasm), staticcheck, dead code, types
+lint: lint-code lint-whole ## check format, vet (for every system and js/wasm), staticcheck, dead code, types
+
+# It compiles what the tests need, too.
+.PHONY: lint-code
+lint-code:
 	out=$$($(GO) tool gofumpt -l *.go autodiff demo internal ir js native wasm webgpu); [ -z "$$out" ] || { echo "run 'make fmt' for:"; echo "$$out"; exit 1; }
 	$(GO) mod tidy -diff
 	$(GO_RUN) ./internal/staticvet ./... # vet and staticcheck, which load each package once
+
+# These use one processor for most of their time: beside tests no other is idle.
+.PHONY: lint-whole
+lint-whole: $(JS_TOOLS)
 	$(RARE_GC) $(GO) build -o build/sourcevet ./internal/sourcevet # which compiles nothing for the other systems
 	$(RARE_GC) build/sourcevet -systems js/wasm ./wasm/...
 	cd wasm/edge/workers && $(RARE_GC) ../../../build/sourcevet -systems js/wasm .

@@ -88,11 +88,11 @@ func TestNVRTCCompilesKernels(t *testing.T) {
 			sources := maps.Clone(plans[key])
 			switch {
 			case every:
-				maps.Copy(sources, kernelsOfOps(t, target))
+				maps.Copy(sources, dividedOps(plansOfOps(t, target), 0, 1))
 			case i == 0 && capability == capabilities[0]:
-				maps.Copy(sources, dividedOps(kernelsOfOps(t, target), 0))
+				maps.Copy(sources, dividedOps(plansOfOps(t, target), 0, 2))
 			case last && capability == capabilities[len(capabilities)-1]:
-				maps.Copy(sources, dividedOps(kernelsOfOps(t, target), 1))
+				maps.Copy(sources, dividedOps(plansOfOps(t, target), 1, 2))
 			}
 			for kernels, source := range sources {
 				options := cudacpp.Options(d.Compiler.Code.Architecture(d.HasWgmma()))
@@ -118,32 +118,65 @@ func TestNVRTCCompilesKernels(t *testing.T) {
 // known matches what one compiler may know and another not: functions that are called, and assembly.
 var known = regexp.MustCompile(`[A-Za-z_]\w*\(|"[^"]+"`)
 
-// numbered matches the names of kernels in a source of several plans.
-var numbered = regexp.MustCompile(`_\d+_\d+\($`)
+// atOnce is the length of the sources of ops, in bytes: a compiler takes up to 0.1 s for any.
+const atOnce = 1 << 16
 
-// dividedOps returns the sources of every second op, from the first or the second, and those that
+// opPlans are the plans of an op's samples.
+type opPlans struct {
+	name  string
+	plans []*plan.Plan
+}
+
+// dividedOps returns sources with the kernels of every step-th op, beginning with one, and those kernels that
 // call the remaining functions or contain the remaining assembly of all ops. A compiler that lacks a
 // function or an instruction fails as it would for all ops; each op is compiled by one compiler.
-func dividedOps(all map[string]string, from int) map[string]string {
+func dividedOps(all []opPlans, from, step int) map[string]string {
 	out, seen := map[string]string{}, map[string]bool{}
-	add := func(name string) {
-		out[name] = all[name]
-		for _, w := range known.FindAllString(all[name], -1) {
-			seen[w] = true
+	var text clang.Batch
+	names := ""
+	take := func() {
+		if text.Len() > 0 {
+			out[names] = text.Take()
+		}
+		names = ""
+	}
+	add := func(name string, i int, p *plan.Plan) {
+		text.Add(fmt.Sprintf("%s_%d", name, i), cudacpp.Prefix, p)
+		for _, k := range p.Kernels {
+			for _, w := range knownTo(k) {
+				seen[w] = true
+			}
 		}
 	}
-	names := slices.Sorted(maps.Keys(all))
-	for i := from; i < len(names); i += 2 {
-		add(names[i])
-	}
-	slices.SortStableFunc(names, func(a, b string) int { return len(all[a]) - len(all[b]) })
-	for _, name := range names {
-		isNew := func(w string) bool { return !seen[w] && !numbered.MatchString(w) }
-		if slices.ContainsFunc(known.FindAllString(all[name], -1), isNew) {
-			add(name)
+	for i := from; i < len(all); i += step {
+		for j, p := range all[i].plans {
+			add(all[i].name, j, p)
+		}
+		if names += " " + all[i].name; text.Len() > atOnce {
+			take()
 		}
 	}
+	take()
+	var others []plan.Kernel
+	for _, op := range all {
+		for _, p := range op.plans {
+			others = append(others, p.Kernels...)
+		}
+	}
+	slices.SortStableFunc(others, func(a, b plan.Kernel) int { return len(a.Source) - len(b.Source) })
+	for i, k := range others {
+		if slices.ContainsFunc(knownTo(k), func(w string) bool { return !seen[w] }) {
+			add("other", i, &plan.Plan{Kernels: []plan.Kernel{k}})
+		}
+	}
+	names = " others"
+	take()
 	return out
+}
+
+// knownTo returns what a kernel needs its compiler to know: see [known].
+func knownTo(k plan.Kernel) []string {
+	return known.FindAllString(strings.Replace(k.Source, cudacpp.Prefix+k.Name+"(", "", 1), -1)
 }
 
 // openWith opens a fake GPU, with one compiler; nil where that is refused, which
@@ -266,11 +299,10 @@ func kernelsFor(t *testing.T, target plan.Target) map[string]string {
 	return out
 }
 
-// kernelsOfOps returns a source for each op, with the kernels of all its samples.
-func kernelsOfOps(t *testing.T, target plan.Target) map[string]string {
+// plansOfOps returns the plans of all samples of each op that has some, in the order of the ops' names.
+func plansOfOps(t *testing.T, target plan.Target) (out []opPlans) {
 	t.Helper()
-	out := map[string]string{}
-	for _, op := range ir.Ops() {
+	for _, op := range slices.Sorted(slices.Values(ir.Ops())) {
 		def, _ := ir.Lookup(op)
 		var plans []*plan.Plan
 		for _, s := range samplesOf(def) {
@@ -281,9 +313,8 @@ func kernelsOfOps(t *testing.T, target plan.Target) map[string]string {
 				plans = append(plans, p)
 			}
 		}
-		name := strings.ReplaceAll(string(op), ".", "_")
-		if source := joined(name, plans); source != "" {
-			out[name] = source
+		if len(plans) > 0 {
+			out = append(out, opPlans{strings.ReplaceAll(string(op), ".", "_"), plans})
 		}
 	}
 	return out

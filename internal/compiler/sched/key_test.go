@@ -1,17 +1,24 @@
-package sched
+package sched_test
 
 import (
 	"reflect"
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/compiler/fusion"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
+	"github.com/rlx-go/rlx/internal/compiler/sched"
+	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/ops"
 )
 
 // TestKeysDistinguishTargets finds a number of a target that the keys of groups do not hash: a
 // schedule measured on one target would be used on another.
 func TestKeysDistinguishTargets(t *testing.T) {
+	g := schedtest.Build(t, func(b *ir.Builder) { b.Output("y", ops.Exp(b, b.Input("x", ir.F32, ir.N(8)))) })
+	group := groups(t, g).Items[0].(*fusion.Group)
 	base := loop.Caps{}
-	plain := capsWords(base)
+	plain := sched.KeyOf(group, base)
 	without := map[string]string{
 		"Drafts":   "a schedule has its draft",
 		"Refused":  "a schedule that leaves a product to a library that refuses it does not fit, and is not taken",
@@ -43,8 +50,8 @@ func TestKeysDistinguishTargets(t *testing.T) {
 		default:
 			field.SetInt(1)
 		}
-		if words := capsWords(base); reflect.DeepEqual(words, plain) {
-			t.Errorf("%s is not among the words of a target", name)
+		if sched.KeyOf(group, base) == plain {
+			t.Errorf("%s is not among the numbers of a key", name)
 		}
 		field.Set(old)
 	}

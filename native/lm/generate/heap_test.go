@@ -1,0 +1,3 @@
+package generate_test
+
+import _ "github.com/rlx-go/rlx/internal/ballast"

@@ -1,0 +1,3 @@
+package main
+
+import _ "github.com/rlx-go/rlx/internal/ballast"
