@@ -10,10 +10,9 @@
 // an unsigned int in memory.
 //
 // Arithmetic is that of CUDA: a product and a sum may be contracted to an FMA, unless the
-// kernel is uncontracted. Signed
-// integers wrap: operations that may overflow, by range analysis, are computed unsigned,
-// since C++ leaves overflow undefined. Index arithmetic is proven not to overflow and
-// stays signed.
+// kernel is uncontracted. Signed integers wrap: operations that may overflow, by range
+// analysis, are computed unsigned, since C++ leaves overflow undefined. Index arithmetic is
+// proven not to overflow and stays signed.
 package cudacpp
 
 import (
