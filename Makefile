@@ -152,7 +152,7 @@ workers: wasm ## build the Go compile service for Cloudflare Workers, to build/w
 
 # Long ones first, so that none runs alone at the end. Shared inputs are built before, as make starts a
 # target with prerequisites after all that have none.
-TESTS := test-go test-browser test-js test-coreml test-nvrtc test-arm64 test-package test-onnx size test-386 test-darwin test-avx2 test-wgsl test-events
+TESTS := test-go test-browser test-js test-arm64 test-coreml test-nvrtc test-package test-onnx size test-386 test-darwin test-avx2 test-wgsl test-events
 BUILT := js suite demo-assets workers
 # Downloads, which mostly wait, come while lint computes.
 INSTALLED := $(NVRTC)/.installed $(COREML)/.installed $(ONNX)/.installed $(ZIG)/.installed $(EVENTS)/.installed $(OUTSIDE) $(PEERS)

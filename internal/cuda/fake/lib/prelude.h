@@ -37,6 +37,8 @@ RLX_MATH(sinh) RLX_MATH(cosh) RLX_MATH(tanh) RLX_MATH(erf) RLX_MATH(erfc)
 RLX_MATH_OF_TWO(pow) RLX_MATH_OF_TWO(atan2) RLX_MATH_OF_TWO(fmod)
 static inline double rsqrt(double x) { return 1 / sqrt(x); }
 static inline float rsqrtf(float x) { return 1 / sqrtf(x); }
+static inline float __fmul_rn(float x, float y) { return x * y; }
+static inline double __dmul_rn(double x, double y) { return x * y; }
 static inline bool isnan(double x) { return x != x; }
 static inline bool isfinite(double x) { return x - x == 0; }
 template <class T> static inline T min(T a, T b) { return b < a ? b : a; }
