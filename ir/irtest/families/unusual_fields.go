@@ -138,7 +138,7 @@ func sinkhorn(n *net, times int) ir.Value {
 	return ops.Div(b, ops.ReduceSum(b, ops.Mul(b, plan, cost), 0, 1, 2), n.number(float64(batch)))
 }
 
-// arcFace tells a hundred thousand faces apart by angles with a margin (Deng et al.).
+// arcFace separates a hundred thousand faces by angles with a margin (Deng et al.).
 func arcFace(n *net, times int) ir.Value {
 	b := n.Builder
 	const classes, width, margin, scale = 100_000, 64, 0.5, 30
