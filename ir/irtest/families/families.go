@@ -172,10 +172,14 @@ func (n *net) heads(x ir.Value, heads int) ir.Value {
 	return ops.Transpose(n.Builder, n.reshape(x, size(x, 0), size(x, 1), heads, size(x, 2)/heads), 0, 2, 1, 3)
 }
 
+// joinHeads joins the heads of x, [batch, heads, time, d]: [batch, time, heads·d].
+func (n *net) joinHeads(x ir.Value) ir.Value {
+	return n.reshape(ops.Transpose(n.Builder, x, 0, 2, 1, 3), size(x, 0), size(x, 2), size(x, 1)*size(x, 3))
+}
+
 // attend is self-attention with a residual connection's width.
 func (n *net) attend(name string, x ir.Value, heads int, mask ir.Value) ir.Value {
 	q, k, v := n.linear(name+"/q", x, size(x, 2)), n.linear(name+"/k", x, size(x, 2)), n.linear(name+"/v", x, size(x, 2))
 	y := ops.Attention(n.Builder, n.heads(q, heads), n.heads(k, heads), n.heads(v, heads), mask, ops.AttentionAttrs{})
-	y = n.reshape(ops.Transpose(n.Builder, y, 0, 2, 1, 3), size(x, 0), size(x, 1), size(x, 2))
-	return n.linear(name+"/out", y, size(x, 2))
+	return n.linear(name+"/out", n.joinHeads(y), size(x, 2))
 }

@@ -59,7 +59,7 @@ func (n *net) llama(batch int, z llamaSizes) ir.Value {
 		q, k = ops.Rope(b, q, cos, sin, ops.RopeAttrs{}), ops.Rope(b, k, cos, sin, ops.RopeAttrs{})
 		v := n.heads(matrix(name+"/v", h, keys), z.shared)
 		y := ops.Attention(b, q, k, v, ir.Value{}, ops.AttentionAttrs{Causal: true})
-		y = n.reshape(ops.Transpose(b, y, 0, 2, 1, 3), batch, z.length, z.width)
+		y = n.joinHeads(y)
 		x = ops.Add(b, x, matrix(name+"/out", y, z.width))
 		h = norm(name+"/norm2", x)
 		h = ops.Mul(b, ops.Silu(b, matrix(name+"/gate", h, z.inner)), matrix(name+"/up", h, z.inner))

@@ -150,10 +150,14 @@ func convNeXtTiny(n *net, batch int) ir.Value {
 
 // preNorm is a block of a transformer whose layer norms come first.
 func (n *net) preNorm(name string, x ir.Value, heads int, causal bool) ir.Value {
-	b, width := n.Builder, size(x, 2)
 	h := n.layerNorm(name+"/norm1", x)
-	x = ops.Add(b, x, n.attendTo(name, h, h, heads, causal))
-	return ops.Add(b, x, n.mlp(name+"/mlp", n.layerNorm(name+"/norm2", x), ops.Gelu, 4*width, width))
+	return n.feed(name, ops.Add(n.Builder, x, n.attendTo(name, h, h, heads, causal)))
+}
+
+// feed is the rest of [net.preNorm] behind attention.
+func (n *net) feed(name string, x ir.Value) ir.Value {
+	width := size(x, -1)
+	return ops.Add(n.Builder, x, n.mlp(name+"/mlp", n.layerNorm(name+"/norm2", x), ops.Gelu, 4*width, width))
 }
 
 // attendTo is attention of x to y, [batch, time, width] both.
@@ -161,7 +165,7 @@ func (n *net) attendTo(name string, x, y ir.Value, heads int, causal bool) ir.Va
 	width := size(x, 2)
 	q, k, v := n.linear(name+"/q", x, width), n.linear(name+"/k", y, width), n.linear(name+"/v", y, width)
 	z := ops.Attention(n.Builder, n.heads(q, heads), n.heads(k, heads), n.heads(v, heads), ir.Value{}, ops.AttentionAttrs{Causal: causal})
-	return n.linear(name+"/out", n.reshape(ops.Transpose(n.Builder, z, 0, 2, 1, 3), size(x, 0), size(x, 1), width), width)
+	return n.linear(name+"/out", n.joinHeads(z), width)
 }
 
 // viTB16 is the transformer of [viT] at the width of its base size, with a token for the class.
@@ -192,9 +196,8 @@ func swinTiny(n *net, batch int) ir.Value {
 			x = n.linear(name, n.layerNorm(name+"/norm", x), 96<<stage)
 		}
 		for i := range layers {
-			name, width := fmt.Sprint("block", stage, "_", i), size(x, 3)
-			x = ops.Add(b, x, n.windows(name, n.layerNorm(name+"/norm1", x), 3<<stage, i%2*3))
-			x = ops.Add(b, x, n.mlp(name+"/mlp", n.layerNorm(name+"/norm2", x), ops.Gelu, 4*width, width))
+			name := fmt.Sprint("block", stage, "_", i)
+			x = n.feed(name, ops.Add(b, x, n.windows(name, n.layerNorm(name+"/norm1", x), 3<<stage, i%2*3)))
 		}
 	}
 	return n.classify(ops.Mean(b, n.layerNorm("norm", x), 1, 2), 1000)
@@ -441,10 +444,7 @@ func video3D(n *net, batch int) ir.Value {
 			steps[0] = 1
 		}
 		w := n.param(name+"/w", window[0], window[1], window[2], size(x, 4), out)
-		y := ops.ConvGeneral(b, x, w, ops.ConvAttrs{
-			Strides: steps, PadLo: pad, PadHi: pad, Lhs: []int{0, 4, 1, 2, 3}, Rhs: []int{4, 3, 0, 1, 2}, Out: []int{0, 4, 1, 2, 3},
-		})
-		return n.batchNorm(name+"/norm", y)
+		return n.batchNorm(name+"/norm", convVolumes(b, x, w, steps, pad))
 	}
 	x := ops.Relu(b, conv("stem", n.floats("x", batch, 16, 112, 112, 3), []int{3, 7, 7}, 64, 2))
 	cube := []int{3, 3, 3}
@@ -460,6 +460,13 @@ func video3D(n *net, batch int) ir.Value {
 		x = ops.Relu(b, ops.Add(b, x, y))
 	}
 	return n.classify(ops.Mean(b, x, 1, 2, 3), 400)
+}
+
+// convVolumes convolves volumes, [batch, depth, height, width, channels], with w, [depth, height, width, channels, results].
+func convVolumes(b *ir.Builder, x, w ir.Value, strides, pad []int) ir.Value {
+	return ops.ConvGeneral(b, x, w, ops.ConvAttrs{
+		Strides: strides, PadLo: pad, PadHi: pad, Lhs: []int{0, 4, 1, 2, 3}, Rhs: []int{4, 3, 0, 1, 2}, Out: []int{0, 4, 1, 2, 3},
+	})
 }
 
 // superResolution doubles the size of images by residual blocks without norms (Lim et al., EDSR).

@@ -177,14 +177,11 @@ func raft(n *net, times int) ir.Value {
 	return loss
 }
 
-// conv3D is a convolution of volumes, [batch, depth, height, width, channels], that keeps their size divided by the stride.
+// conv3D is a convolution of volumes with a bias that keeps their size divided by the stride.
 func (n *net) conv3D(name string, x ir.Value, window, out, stride int) ir.Value {
 	k := window / 2
 	w := n.param(name+"/w", window, window, window, size(x, 4), out)
-	y := ops.ConvGeneral(n.Builder, x, w, ops.ConvAttrs{
-		Strides: []int{stride, stride, stride}, PadLo: []int{k, k, k}, PadHi: []int{k, k, k},
-		Lhs: []int{0, 4, 1, 2, 3}, Rhs: []int{4, 3, 0, 1, 2}, Out: []int{0, 4, 1, 2, 3},
-	})
+	y := convVolumes(n.Builder, x, w, []int{stride, stride, stride}, []int{k, k, k})
 	return ops.Add(n.Builder, y, n.param(name+"/b", out))
 }
 

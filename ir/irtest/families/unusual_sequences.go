@@ -140,7 +140,7 @@ func t5(n *net, times int) ir.Value {
 	attend := func(name string, x, memory, bias ir.Value) ir.Value {
 		q, k, v := matrix(name+"/q", x, width), matrix(name+"/k", memory, width), matrix(name+"/v", memory, width)
 		y := ops.Attention(b, n.heads(q, heads), n.heads(k, heads), n.heads(v, heads), bias, ops.AttentionAttrs{Scale: 1})
-		return matrix(name+"/out", n.reshape(ops.Transpose(b, y, 0, 2, 1, 3), batch, size(x, 1), width), width)
+		return matrix(name+"/out", n.joinHeads(y), width)
 	}
 	bias := func(name string, length int, both bool) ir.Value {
 		table := make([]int64, length*length)
@@ -223,9 +223,8 @@ func performer(n *net, times int) ir.Value {
 		y := ops.Add(b, ops.MatMul(b, q, states), ops.MatMul(b, inside, v))
 		parts := ops.Split(b, y, 4, ir.N(each), ir.N(1))
 		y = n.reshape(ops.Div(b, parts[0], parts[1]), batch, heads, length, each)
-		y = n.reshape(ops.Transpose(b, y, 0, 2, 1, 3), batch, length, width)
-		x = ops.Add(b, x, n.linear(name+"/out", y, width))
-		x = ops.Add(b, x, n.mlp(name+"/mlp", n.layerNorm(name+"/norm2", x), ops.Gelu, 4*width, width))
+		y = n.joinHeads(y)
+		x = n.feed(name, ops.Add(b, x, n.linear(name+"/out", y, width)))
 	}
 	return n.classify(x, 1000)
 }
@@ -256,9 +255,8 @@ func longformer(n *net, times int) ir.Value {
 		}
 		q := n.reshape(split("/q"), times, heads, blocks, block, each)
 		y := ops.Attention(b, q, wide(split("/k")), wide(split("/v")), mask, ops.AttentionAttrs{})
-		y = n.reshape(ops.Transpose(b, n.reshape(y, times, heads, length, each), 0, 2, 1, 3), times, length, width)
-		x = ops.Add(b, x, n.linear(name+"/out", y, width))
-		x = ops.Add(b, x, n.mlp(name+"/mlp", n.layerNorm(name+"/norm2", x), ops.Gelu, 4*width, width))
+		y = n.joinHeads(n.reshape(y, times, heads, length, each))
+		x = n.feed(name, ops.Add(b, x, n.linear(name+"/out", y, width)))
 	}
 	return n.classify(x, 1000)
 }

@@ -93,8 +93,7 @@ func viT(n *net, times int) ir.Value {
 	x = ops.Add(b, n.reshape(x, 8*times, 64, 192), n.param("positions", 64, 192))
 	for i := range 4 {
 		name := fmt.Sprint("block", i)
-		x = ops.Add(b, x, n.attend(name, n.layerNorm(name+"/norm1", x), 3, ir.Value{}))
-		x = ops.Add(b, x, n.mlp(name+"/mlp", n.layerNorm(name+"/norm2", x), ops.Gelu, 768, 192))
+		x = n.feed(name, ops.Add(b, x, n.attend(name, n.layerNorm(name+"/norm1", x), 3, ir.Value{})))
 	}
 	return n.classify(ops.Mean(b, n.layerNorm("norm", x), 1), 100)
 }
