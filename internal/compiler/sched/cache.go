@@ -77,12 +77,15 @@ func (c *Cache) emit(g *fusion.Group, canon *fusion.Canon, caps loop.Caps) ([]em
 	if err != nil {
 		return nil, err
 	}
+	var s emit.Schedule
+	known := false
 	if len(c.tuned) > 0 {
-		if s, ok := c.tuned[keyOf(canon, caps)]; ok && w.Fits(s) {
-			return uncontracted(g, w.Emit(s)), nil
-		}
+		s, known = c.tuned[keyOf(canon, caps)]
 	}
-	return uncontracted(g, w.Emit(w.Rule())), nil
+	if !known || !w.Fits(s) {
+		s = w.Rule()
+	}
+	return uncontracted(g, w.Emit(s)), nil
 }
 
 // canonicalLaunch is a launch with its tensors named by their position in the group.
