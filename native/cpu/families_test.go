@@ -5,7 +5,6 @@ import (
 	"math"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"strings"
 	"testing"
 
@@ -171,7 +170,7 @@ func startOf(s native.Slot) native.Tensor {
 // TestFamiliesTrainInKernels keeps the families working between runs of the benchmark: the loss is finite, and kernels compute
 // all arithmetic and loads, which take ten times as long or more outside them.
 func TestFamiliesTrainInKernels(t *testing.T) {
-	for _, f := range slices.Concat(families.All, families.Further, families.Unusual) {
+	for _, f := range families.Every() {
 		t.Run(f.Name, func(t *testing.T) {
 			g, below, err := f.Step(1)
 			if err != nil {

@@ -2,11 +2,13 @@
 // measure backends by. The input is the name of a family, the output the graph of a loss and the
 // range of its integer inputs.
 //
-// The same models in PyTorch are native/bench/families.py. The file to read first is this one;
-// vision.go, language.go and fields.go have the models.
+// The same models in PyTorch are families.py, models.py, further.py and unusual.py of native/bench. The file to
+// read first is this one; those of [All] are in vision.go, language.go and fields.go, others in the files of those names.
 package families
 
 import (
+	"slices"
+
 	"github.com/rlx-go/rlx/autodiff/optim"
 	"github.com/rlx-go/rlx/internal/permute"
 	"github.com/rlx-go/rlx/ir"
@@ -49,6 +51,9 @@ var All = []Family{
 	{"chain", chain},
 	{"sort", sorted},
 }
+
+// Every returns the families of [All], [Further] and [Unusual], whose batches are multiplied, unlike those of [Models].
+func Every() []Family { return slices.Concat(All, Further, Unusual) }
 
 // Loss returns the graph of the loss, output "loss", a rank-0 f32, and for each integer input
 // the bound that its values are below. times, at least 1, multiplies the batch, the points or

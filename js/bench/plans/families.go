@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/rlx-go/rlx/internal/codegen/wgsl"
@@ -27,7 +26,7 @@ func writeFamilies(folder string) error {
 		return err
 	}
 	var names []string
-	for _, f := range slices.Concat(families.All, families.Further, families.Unusual) {
+	for _, f := range families.Every() {
 		name := strings.ReplaceAll(f.Name, " ", "_")
 		names = append(names, name)
 		m, err := resident(f)

@@ -52,7 +52,7 @@ func writeTrials(folder string) error {
 func writeFamilyTrials(folder string) error {
 	return writeTried(folder, func(t *trials) error {
 		known := knownGroups{}
-		for _, f := range slices.Concat(families.All, families.Further, families.Unusual) {
+		for _, f := range families.Every() {
 			j := job{name: strings.ReplaceAll(f.Name, " ", "_"), bytes: familyBytes}
 			choices, total, err := familyChoices(j, f)
 			if err != nil {
