@@ -1,0 +1,68 @@
+package rlx_test
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/rlx-go/rlx"
+	"github.com/rlx-go/rlx/native/safetensors"
+)
+
+// TestCheckpointsOfChangedBits flips each bit of a checkpoint: one that is loaded nevertheless has all values as they were.
+// A bit of the header may make it a file without a checksum.
+func TestCheckpointsOfChangedBits(t *testing.T) {
+	trainer := pointsTrainer(t, 0.05)
+	if _, err := rlx.Fit(ctx, trainer, rlx.Loop{Data: rlx.Shuffled(points(), 4, 1), Steps: 3}); err != nil {
+		t.Fatal(err)
+	}
+	name := filepath.Join(t.TempDir(), "checkpoint.safetensors")
+	if err := trainer.SaveFile(ctx, name); err != nil {
+		t.Fatal(err)
+	}
+	file, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	contents := func() []byte {
+		values, err := trainer.Program().Save(ctx)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var b bytes.Buffer
+		if err := safetensors.Write(&b, values, nil); err != nil {
+			t.Fatal(err)
+		}
+		return b.Bytes()
+	}
+	want := contents()
+	for bit := range 8 * len(file) {
+		changed := bytes.Clone(file)
+		changed[bit/8] ^= 1 << (bit % 8)
+		err := trainer.Load(ctx, bytes.NewReader(changed))
+		if err != nil && !errors.Is(err, safetensors.ErrDamaged) && !errors.Is(err, rlx.ErrCheckpoint) {
+			t.Fatalf("bit %d: the error is %v, want one of kind ErrDamaged or ErrCheckpoint", bit, err)
+		}
+		if !bytes.Equal(contents(), want) {
+			t.Fatalf("bit %d: the checkpoint is loaded with other values, error %v", bit, err)
+		}
+	}
+}
+
+// TestCheckpointsWithoutChecksum: those of earlier versions have none.
+func TestCheckpointsWithoutChecksum(t *testing.T) {
+	trainer := pointsTrainer(t, 0.05)
+	values, err := trainer.Program().Save(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var file bytes.Buffer
+	if err := safetensors.Write(&file, values, map[string]string{"format": "pt"}); err != nil {
+		t.Fatal(err)
+	}
+	if err := trainer.Load(ctx, &file); err != nil {
+		t.Error(err)
+	}
+}
