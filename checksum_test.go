@@ -3,6 +3,8 @@ package rlx_test
 import (
 	"bytes"
 	"errors"
+	"fmt"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"testing"
@@ -48,6 +50,25 @@ func TestCheckpointsOfChangedBits(t *testing.T) {
 		if !bytes.Equal(contents(), want) {
 			t.Fatalf("bit %d: the checkpoint is loaded with other values, error %v", bit, err)
 		}
+	}
+}
+
+// TestChecksumOfCheckpoints computes the checksum as it is defined, which is that of the npm package, too.
+func TestChecksumOfCheckpoints(t *testing.T) {
+	var file bytes.Buffer
+	if err := pointsTrainer(t, 0.05).Save(ctx, &file); err != nil {
+		t.Fatal(err)
+	}
+	values, metadata, err := safetensors.Read(&file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var want uint32
+	for name, x := range values {
+		want ^= crc32.Checksum(append([]byte(name+"\x00"), x.Data...), crc32.MakeTable(crc32.Castagnoli))
+	}
+	if got := metadata["rlx.crc32c"]; got != fmt.Sprintf("%08x", want) || len(values) < 4 {
+		t.Errorf("the checksum is %s, want %08x", got, want)
 	}
 }
 

@@ -330,7 +330,7 @@ func (f *fit) improves(ctx context.Context, eval map[string]float64) (bool, erro
 	best, err := f.stop.better(eval)
 	if f.counted == f.t.Steps() { // as the checkpoint of this step was written
 		f.stop = before
-		return err == nil && before.known && before.best == eval[before.Metric], err
+		return err == nil && before.worse == 0 && before.known && before.best == eval[before.Metric], err
 	}
 	if err != nil || !best || f.loop.Save.Folder == "" {
 		return best, err
