@@ -274,8 +274,8 @@ function bessel0(x: Value): Value {
 
 function bessel1(x: Value): Value {
   return bessel(x.abs(), upTo8(x).mul(chebyshev(fromSquare(x), j1Near)), (away) => {
-    const [p, q] = hankel(away, p1Far, q1Far), sin = away.sin(), cos = away.cos(); // of w + 3π/4
-    return x.sign().mul(p.mul(sin.sub(cos)).add(q.mul(sin.add(cos))));
+    const sign = x.sign(), [p, q] = hankel(away, p1Far, q1Far), sin = away.sin(), cos = away.cos(); // of w + 3π/4
+    return sign.mul(p.mul(sin.sub(cos)).add(q.mul(sin.add(cos))));
   });
 }
 
