@@ -2,6 +2,7 @@ package rlx_test
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"hash/crc32"
@@ -13,7 +14,7 @@ import (
 	"github.com/rlx-go/rlx/native/safetensors"
 )
 
-// TestCheckpointsOfChangedBits flips each bit of a checkpoint: one that is loaded nevertheless has all values as they were.
+// TestCheckpointsOfChangedBits flips bits of a checkpoint: one that is loaded nevertheless has all values as they were.
 // A bit of the header may make it a file without a checksum.
 func TestCheckpointsOfChangedBits(t *testing.T) {
 	trainer := pointsTrainer(t, 0.05)
@@ -40,7 +41,11 @@ func TestCheckpointsOfChangedBits(t *testing.T) {
 		return b.Bytes()
 	}
 	want := contents()
-	for bit := range 8 * len(file) {
+	begin := 8 + int(binary.LittleEndian.Uint64(file)) // of the elements, of which a part of the bits will do
+	for bit := 0; bit < 8*len(file); bit++ {
+		if bit > 8*begin {
+			bit = min(bit+12, 8*len(file)-1)
+		}
 		changed := bytes.Clone(file)
 		changed[bit/8] ^= 1 << (bit % 8)
 		err := trainer.Load(ctx, bytes.NewReader(changed))
