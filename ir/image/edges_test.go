@@ -45,7 +45,7 @@ func TestSlopesAtElements(t *testing.T) {
 	for _, padding := range []string{image.Edge, image.Reflect} {
 		got := slopes(t, row, at, 1, image.GridOptions{Padding: padding, AlignCorners: true})
 		for i, want := range []float64{0, -12, 10, 4, 0} {
-			if math.Abs(got[i]-want) > 1e-12 {
+			if !(math.Abs(got[i]-want) <= 1e-12) {
 				t.Errorf("%s: the derivatives are %v", padding, got)
 			}
 		}
@@ -59,7 +59,7 @@ func TestSlopesAtElements(t *testing.T) {
 	for order := 1; order <= 3; order++ {
 		got, want := slopes(t, row, at, order, o), slopes(t, row, right, order, o)
 		for i := range at {
-			if math.Abs(got[i]-want[i]) > 1e-3 {
+			if !(math.Abs(got[i]-want[i]) <= 1e-3) {
 				t.Errorf("cubic: derivatives %d are %v, on the right %v", order, got, want)
 				break
 			}

@@ -14,10 +14,10 @@ import (
 // both sides: there a maximum or an absolute value within a formula has a derivative of neither piece.
 func TestDerivativesAtSeams(t *testing.T) {
 	var at []float64
-	for k := range 41 {
-		at = append(at, float64(k)/8, -float64(k)/8, float64(k), -float64(k))
+	for k := range 21 {
+		at = append(at, float64(k)/4, -float64(k)/4, float64(k), -float64(k))
 	}
-	at = append(at, 60, 64)
+	at = append(at, 0.125, 32, 40, 60, 64)
 	by8 := func(f func(b *ir.Builder, x, y ir.Value) ir.Value) func(b *ir.Builder, x ir.Value) ir.Value {
 		return func(b *ir.Builder, x ir.Value) ir.Value { return f(b, x, ops.ConstLike(b, x, 8)) }
 	}
