@@ -1,7 +1,9 @@
 package special_test
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff"
@@ -10,7 +12,7 @@ import (
 	"github.com/rlx-go/rlx/ir/special"
 )
 
-// TestDerivativesAtSeams differentiates functions three times at round numbers, where their formulas may change, and on
+// TestDerivativesAtSeams differentiates functions up to three times at round numbers, where their formulas may change, and on
 // both sides: there a maximum or an absolute value within a formula has a derivative of neither piece.
 func TestDerivativesAtSeams(t *testing.T) {
 	var at []float64
@@ -31,11 +33,17 @@ func TestDerivativesAtSeams(t *testing.T) {
 		"tanhShrink": ops.TanhShrink, "logit": func(b *ir.Builder, x ir.Value) ir.Value { return ops.Logit(b, x) },
 	} {
 		const h = 1. / (1 << 14)
-		derivatives := func(move float64) [][]float64 { return derivativesOf(t, name, f, at, move) }
+		most := 3
+		if strings.HasPrefix(name, "gammainc") {
+			most = 2 // which take long
+		}
+		g := derivativesOf(t, name, f, len(at), most)
+		derivatives := func(move float64) map[string][]float64 { return evaluatedAt(t, g, at, move) }
 		left, here, right := derivatives(-h), derivatives(0), derivatives(h)
 		for i, x := range at {
-			for order := range here {
-				l, y, r := left[order][i], here[order][i], right[order][i]
+			for order := range most + 1 {
+				output := fmt.Sprint(order)
+				l, y, r := left[output][i], here[output][i], right[output][i]
 				if math.IsNaN(l) || math.IsNaN(r) || math.Abs(l) > 1e6 || math.Abs(l-r) > 0.01*(1+math.Abs(l)) {
 					break // at the end of the domain, a pole or a kink
 				}
@@ -47,18 +55,14 @@ func TestDerivativesAtSeams(t *testing.T) {
 	}
 }
 
-// derivativesOf returns a function and its first three derivatives at points that are moved.
-func derivativesOf(t *testing.T, name string, f func(b *ir.Builder, x ir.Value) ir.Value, at []float64, move float64) (orders [][]float64) {
+// derivativesOf returns the graph of a function of n points and its derivatives up to an order.
+func derivativesOf(t *testing.T, name string, f func(b *ir.Builder, x ir.Value) ir.Value, n, most int) *ir.Graph {
 	t.Helper()
-	moved := make([]float64, len(at))
-	for i, x := range at {
-		moved[i] = x + move
-	}
 	g, err := ir.Build(name, func(b *ir.Builder) {
 		derivative := func(b *ir.Builder, in []ir.Value) []ir.Value { return []ir.Value{f(b, in[0])} }
-		x := []ir.Value{b.Input("x", ir.F64, ir.N(len(at)))}
-		for order := range 4 {
-			b.Output(string(rune('0'+order)), derivative(b, x)[0])
+		x := []ir.Value{b.Input("x", ir.F64, ir.N(n))}
+		for order := range most + 1 {
+			b.Output(fmt.Sprint(order), derivative(b, x)[0])
 			before := derivative
 			derivative = func(b *ir.Builder, in []ir.Value) []ir.Value {
 				_, tangents := autodiff.JVPOf(b, before, in, []ir.Value{ops.OnesLike(b, in[0])})
@@ -69,12 +73,15 @@ func derivativesOf(t *testing.T, name string, f func(b *ir.Builder, x ir.Value) 
 	if err != nil {
 		t.Fatal(err)
 	}
-	out, err := ir.Eval(g, map[string]*ir.Array{"x": ir.Floats(ir.F64, moved, len(moved))}, ir.EvalOptions{})
-	if err != nil {
-		t.Fatal(err)
+	return g
+}
+
+// evaluatedAt returns the outputs of a graph at points that are moved.
+func evaluatedAt(t *testing.T, g *ir.Graph, at []float64, move float64) map[string][]float64 {
+	t.Helper()
+	moved := make([]float64, len(at))
+	for i, x := range at {
+		moved[i] = x + move
 	}
-	for _, a := range out {
-		orders = append(orders, a.F)
-	}
-	return orders
+	return evaluated(t, g, map[string]*ir.Array{"x": ir.Floats(ir.F64, moved, len(moved))})
 }

@@ -63,7 +63,7 @@ export interface GridOptions {
  * The elements of x, [batch, spatial axes..., channels], at positions grid, [batch, positions..., axes]: [batch,
  * positions..., channels], as torch.nn.functional.grid_sample, which has two or three spatial axes. The last axis of grid has a
  * coordinate for each of them, from −1 to 1, that of the last axis first. It is differentiable by x and by grid; the
- * derivative by a coordinate is 0 with `'nearest'` and where `'edge'` or `'reflect'` clamps it.
+ * derivative by a coordinate is 0 with `'nearest'` and, but for `'cubic'`, where `'edge'` or `'reflect'` clamps it, at edge elements too.
  */
 export function gridSample(x: Value, grid: Value, options?: GridOptions): Value {
   return calling(gridSample, 'image.gridSample', [x, grid], options, 'mode padding alignCorners', (c) => {
