@@ -99,7 +99,7 @@ func (t *Trainer) values(ctx context.Context) (map[string]Tensor, error) {
 	return values, nil
 }
 
-// Save writes all parameters and states as a safetensors file. Training resumes from it exactly
+// Save writes all parameters and states as a safetensors file, with a checksum. Training resumes from it exactly
 // where it stopped. To write a file, prefer [Trainer.SaveFile]. Of values divided among ranks it
 // writes this rank's part: see [Trainer.SaveShards].
 func (t *Trainer) Save(ctx context.Context, w io.Writer) error {
@@ -110,7 +110,7 @@ func (t *Trainer) Save(ctx context.Context, w io.Writer) error {
 	if err != nil {
 		return err
 	}
-	return safetensors.Write(w, values, nil)
+	return safetensors.Write(w, values, withChecksum(values, nil))
 }
 
 // SaveFile is [Trainer.Save] to a file. It replaces the file atomically: see
@@ -123,10 +123,7 @@ func (t *Trainer) SaveFile(ctx context.Context, name string) error {
 	if err != nil {
 		return err
 	}
-	if err := safetensors.WriteFile(name, values, nil); err != nil {
-		return fmt.Errorf("save %s: %w", name, err)
-	}
-	return nil
+	return saveWholeFile(name, values, nil)
 }
 
 // Params returns the values of the parameters and states that inference needs, for [Program.Load]
@@ -157,13 +154,13 @@ func inferenceValues(t *Trainer, values map[string]Tensor) map[string]Tensor {
 
 // Load resumes from a checkpoint written by [Trainer.Save]. The file must contain every parameter
 // and state and nothing else; to load a part, read the file with package safetensors and use
-// [Program.LoadWith]. The error is of kind [safetensors.ErrDamaged] or a [*CheckpointError]; the
-// trainer is then unchanged.
+// [Program.LoadWith]. The error is of kind [safetensors.ErrDamaged], also for a file whose checksum is wrong, or a
+// [*CheckpointError]; the trainer is then unchanged.
 func (t *Trainer) Load(ctx context.Context, r io.Reader) error {
 	if err := trainerGiven(ctx, t, "load"); err != nil {
 		return err
 	}
-	values, _, err := safetensors.Read(r)
+	values, _, err := checked(safetensors.Read(r))
 	if err != nil {
 		return err
 	}
@@ -175,7 +172,7 @@ func (t *Trainer) LoadFile(ctx context.Context, name string) error {
 	if err := trainerGiven(ctx, t, "load"); err != nil {
 		return err
 	}
-	values, _, err := safetensors.ReadFile(name)
+	values, _, err := checked(safetensors.ReadFile(name))
 	if err != nil {
 		return err
 	}

@@ -116,6 +116,10 @@ func Fit(ctx context.Context, t *Trainer, l Loop) (Report, error) {
 	}
 	f.stop.resume(f.loop.Save, metadata)
 	f.reported, f.saved, f.before = t.Steps(), -1, lossSumOf(metadata)
+	f.counted = -1
+	if (f.stop.known || f.stop.worse > 0) && f.before.steps == 0 {
+		f.counted = t.Steps()
+	}
 	err = f.train(ctx)
 	if err != nil && !errors.Is(err, ErrDiverged) { // which names the step of the loss, not the last one
 		err = fmt.Errorf("step %d: %w", t.Steps(), err)
@@ -136,6 +140,7 @@ type fit struct {
 	stop     stopper
 	ended    bool
 	saved    int     // the step of the last checkpoint
+	counted  int     // the step of an evaluation that the stopper has counted before a resume, -1 for none
 	keeper   *keeper // nil without Recover
 }
 
@@ -224,10 +229,10 @@ func (f *fit) run(ctx context.Context) error {
 	return f.report(ctx, true)
 }
 
-// complete reports whether all epochs or steps are done.
+// complete reports whether all epochs or steps are done, or the training was stopped before it was resumed.
 func (f *fit) complete() bool {
 	l := f.loop
-	return l.Epochs > 0 && f.epoch >= l.Epochs || l.Steps > 0 && f.t.Steps() >= l.Steps
+	return f.stop.exhausted() || l.Epochs > 0 && f.epoch >= l.Epochs || l.Steps > 0 && f.t.Steps() >= l.Steps
 }
 
 // step trains one batch, saves and reports if it is time, and ends with the last step.
@@ -323,6 +328,10 @@ func (f *fit) report(ctx context.Context, done bool) error {
 func (f *fit) improves(ctx context.Context, eval map[string]float64) (bool, error) {
 	before := f.stop
 	best, err := f.stop.better(eval)
+	if f.counted == f.t.Steps() { // as the checkpoint of this step was written
+		f.stop = before
+		return err == nil && before.worse == 0 && before.known && before.best == eval[before.Metric], err
+	}
 	if err != nil || !best || f.loop.Save.Folder == "" {
 		return best, err
 	}

@@ -19,7 +19,7 @@ func (t *Trainer) isAlone() bool { return t.layout().ranks() == 1 }
 // saveWholeFile writes the whole values of parameters and states to a file, with metadata, which
 // [Trainer.loadWholeFile] reads.
 func saveWholeFile(name string, values map[string]Tensor, metadata map[string]string) error {
-	if err := safetensors.WriteFile(name, values, metadata); err != nil {
+	if err := safetensors.WriteFile(name, values, withChecksum(values, metadata)); err != nil {
 		return fmt.Errorf("save %s: %w", name, err)
 	}
 	return nil
@@ -27,7 +27,7 @@ func saveWholeFile(name string, values map[string]Tensor, metadata map[string]st
 
 // loadWholeFile loads a file and returns its metadata.
 func (t *Trainer) loadWholeFile(ctx context.Context, name string) (map[string]string, error) {
-	values, metadata, err := safetensors.ReadFile(name)
+	values, metadata, err := checked(safetensors.ReadFile(name))
 	if err == nil {
 		err = t.LoadWhole(ctx, values)
 	}

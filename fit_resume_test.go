@@ -20,7 +20,7 @@ import (
 
 // TestPatienceSurvivesResume cuts a training after each step: its checkpoint counts the evaluations
 // without an improvement, and ignores the best value of later steps, so that the training ends
-// where it does without the cut.
+// where it does without the cut. One that has ended stays as it is, however often it is resumed, until it is given more patience.
 func TestPatienceSurvivesResume(t *testing.T) {
 	weight := func(name string, f func(b *ir.Builder, w ir.Value) ir.Value) *ir.Graph {
 		g, err := ir.Build(name, func(b *ir.Builder) { b.Output("loss", f(b, b.Param("w", ir.F32))) })
@@ -31,7 +31,7 @@ func TestPatienceSurvivesResume(t *testing.T) {
 	}
 	loss := weight("loss", func(b *ir.Builder, w ir.Value) ir.Value { return ops.Neg(b, ops.Mul(b, w, b.Input("x", ir.F32))) })
 	eval := weight("eval", func(b *ir.Builder, w ir.Value) ir.Value { return ops.Abs(b, ops.Sub(b, w, ops.Const(b, ir.F32, 3))) })
-	fit := func(folder string, every int) (last rlx.Report, best []int) {
+	fit := func(folder string, every, patience int) (last rlx.Report, best []int) {
 		trainer, err := session(t).Train(ctx, loss, rlx.Training{Optimizer: optim.SGD{}, Rate: 1, Eval: []ir.Entry{{Name: "eval", Graph: eval}}})
 		if err != nil {
 			t.Fatal(err)
@@ -44,7 +44,7 @@ func TestPatienceSurvivesResume(t *testing.T) {
 			Eval: rlx.Evaluation{Entry: "eval", Data: func() iter.Seq2[rlx.Inputs, error] {
 				return func(yield func(rlx.Inputs, error) bool) { yield(rlx.Inputs{}, nil) }
 			}},
-			Stop: rlx.EarlyStop{Patience: 4},
+			Stop: rlx.EarlyStop{Patience: patience},
 			Save: rlx.Checkpoints{Folder: folder, Every: 1, Last: 100, Resume: true},
 			Callbacks: []func(r rlx.Report) error{func(r rlx.Report) error {
 				if r.Best {
@@ -60,7 +60,7 @@ func TestPatienceSurvivesResume(t *testing.T) {
 	}
 	for _, every := range []int{0, 1} { // reports after an epoch, and after a step
 		whole := t.TempDir()
-		last, all := fit(whole, every)
+		last, all := fit(whole, every, 4)
 		if last.Step != 7 || !slices.Equal(all, []int{1, 2, 3}) {
 			t.Fatalf("without a cut it ends after %d steps, best after %v", last.Step, all)
 		}
@@ -75,10 +75,18 @@ func TestPatienceSurvivesResume(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			last, best := fit(folder, every)
+			last, best := fit(folder, every, 4)
 			if want := all[min(cut, len(all)):]; last.Step != 7 || !slices.Equal(best, want) || !(math.Abs(last.Eval["loss"]-4) <= 1e-6) {
 				t.Errorf("every %d, cut after %d: it ends after %d steps, best after %v, want 7 and %v", every, cut, last.Step, best, want)
 			}
+		}
+		for range 3 {
+			if last, best := fit(whole, every, 4); last.Step != 7 || len(best) > 0 || !last.Done {
+				t.Errorf("every %d: resumed after its end it ends after %d steps, best after %v", every, last.Step, best)
+			}
+		}
+		if last, _ := fit(whole, every, 5); last.Step != 8 {
+			t.Errorf("every %d: with patience for another evaluation it ends after %d steps, want 8", every, last.Step)
 		}
 	}
 }

@@ -199,7 +199,7 @@ func (j *Joint) Save(ctx context.Context, w io.Writer) error {
 			return fmt.Errorf("objective %q: %w", name, err)
 		}
 	}
-	return safetensors.Write(w, values, nil)
+	return safetensors.Write(w, values, withChecksum(values, nil))
 }
 
 // Load resumes all objectives from a file of [Joint.Save]. The errors are those of [Trainer.Load];
@@ -208,7 +208,7 @@ func (j *Joint) Load(ctx context.Context, r io.Reader) error {
 	if err := j.given(ctx, "load"); err != nil {
 		return err
 	}
-	values, _, err := safetensors.Read(r)
+	values, _, err := checked(safetensors.Read(r))
 	if err != nil {
 		return err
 	}

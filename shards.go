@@ -268,7 +268,7 @@ func (t *Trainer) SaveShards(ctx context.Context, dir string) (wait func() error
 	}
 	done := make(chan error, 1)
 	go func() {
-		done <- writeShard(shardName(dir, h.Rank, h.Mesh.ranks()), values, map[string]string{shardKey: string(text)})
+		done <- writeShard(shardName(dir, h.Rank, h.Mesh.ranks()), values, withChecksum(values, map[string]string{shardKey: string(text)}))
 	}()
 	return func() error {
 		err := <-done
@@ -328,6 +328,9 @@ func (t *Trainer) LoadShards(ctx context.Context, dir string) error {
 			}
 		}
 	}
+	if err := s.check(); err != nil {
+		return err
+	}
 	return t.load(ctx, values)
 }
 
@@ -335,12 +338,23 @@ func (t *Trainer) LoadShards(ctx context.Context, dir string) error {
 type shardSet struct {
 	header shardHeader // of rank 0
 	files  []*safetensors.File
+	sums   []checksum // of the tensors read so far, by file
 }
 
 func (s *shardSet) close() {
 	for _, f := range s.files {
 		_ = f.Close()
 	}
+}
+
+// check returns an error of kind [safetensors.ErrDamaged] unless the checksums of the files, all tensors of which were read, are right.
+func (s *shardSet) check() error {
+	for rank, f := range s.files {
+		if err := s.sums[rank].check(f.Metadata()); err != nil {
+			return fmt.Errorf("rank %d: %w", rank, err)
+		}
+	}
+	return nil
 }
 
 // openShards opens the files of all ranks.
@@ -360,7 +374,7 @@ func openShards(dir string) (*shardSet, error) {
 			s.close()
 			return nil, fmt.Errorf("%w: rank %d: %w", safetensors.ErrDamaged, rank, err)
 		}
-		s.files = append(s.files, f)
+		s.files, s.sums = append(s.files, f), append(s.sums, 0)
 		var h shardHeader
 		err = json.Unmarshal([]byte(f.Metadata()[shardKey]), &h)
 		if rank == 0 {
@@ -402,8 +416,12 @@ func (s *shardSet) read(name string) (Tensor, error) {
 			continue
 		}
 		x, err := f.Tensor(name)
-		if err != nil || !divided {
+		if err != nil {
 			return x, err
+		}
+		s.sums[rank].addTensor(name, x)
+		if !divided {
+			return x, nil
 		}
 		if whole.Dims == nil {
 			whole = native.Zeros(x.DType, p.Shape...)

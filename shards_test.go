@@ -1,6 +1,7 @@
 package rlx_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"maps"
@@ -366,9 +367,27 @@ func TestASaveAfterAFailedStepFails(t *testing.T) {
 	}
 }
 
-// checkDamage removes files of a save, and loads it.
+// checkDamage changes a bit of a file of a save and removes files, and loads it.
 func checkDamage(t *testing.T, tr *rlx.Trainer, dir string) {
 	t.Helper()
+	for _, rank := range []int{1, 3} {
+		name := filepath.Join(dir, fmt.Sprintf("rank-%05d-of-00004.safetensors", rank))
+		file, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		changed := bytes.Clone(file)
+		changed[len(file)-1] ^= 1
+		if err := os.WriteFile(name, changed, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		if err := tr.LoadShards(t.Context(), dir); !errors.Is(err, safetensors.ErrDamaged) {
+			t.Errorf("with another bit in the file of rank %d: %v", rank, err)
+		}
+		if err := os.WriteFile(name, file, 0o666); err != nil {
+			t.Fatal(err)
+		}
+	}
 	for _, rank := range []int{2, 0} {
 		if err := os.Remove(filepath.Join(dir, fmt.Sprintf("rank-%05d-of-00004.safetensors", rank))); err != nil {
 			t.Fatal(err)

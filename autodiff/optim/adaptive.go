@@ -26,7 +26,7 @@ type Adagrad struct {
 //	g ← g + WeightDecay·p
 //	s ← Alpha·s + (1−Alpha)·g²
 //	a ← Alpha·a + (1−Alpha)·g                  if Centered, else a = 0
-//	m ← Momentum·m + g/(√(s − a²) + Eps)
+//	m ← Momentum·m + g/(√max(s − a², 0) + Eps)
 //	p ← p − lr·m
 //
 // A zero field means its default.
@@ -96,6 +96,7 @@ func (o RMSProp) Begin(b *ir.Builder, rate, _ ir.Value) Rule {
 		if o.Centered {
 			a := movingAverage(b, slots[1], g, o.Alpha)
 			spread = ops.Sub(b, spread, ops.Mul(b, a, a))
+			spread = ops.Max(b, spread, ops.ZerosLike(b, spread)) // which rounding makes negative for equal gradients
 			out = append(out, a)
 		}
 		step := ops.Div(b, g, addConst(b, ops.Sqrt(b, spread), o.Eps))

@@ -86,7 +86,8 @@ func klNormal(b *ir.Builder, p, q Normal) ir.Value {
 }
 
 func klLaplace(b *ir.Builder, p, q Laplace) ir.Value {
-	distance := ops.Abs(b, ops.Sub(b, p.Loc, q.Loc))
+	distance := ops.Sub(b, p.Loc, q.Loc)
+	distance = ops.Select(b, ops.Lt(b, distance, number(b, distance, 0)), ops.Neg(b, distance), distance) // not abs, whose derivative at 0 is 0
 	y := ops.Mul(b, p.Scale, ops.Exp(b, ops.Neg(b, ops.Div(b, distance, p.Scale))))
 	y = ops.Div(b, ops.Add(b, y, distance), q.Scale)
 	return plus(b, ops.Sub(b, y, ops.Log(b, ops.Div(b, p.Scale, q.Scale))), -1)

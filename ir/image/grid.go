@@ -23,8 +23,9 @@ type GridOptions struct {
 // two or three spatial axes, and for two of them Cubic. The last axis of grid has a coordinate for each spatial axis, from
 // −1 to 1, that of the last axis first: (x, y) of an image. A NaN coordinate gives NaN, with [Nearest] an element or zero.
 //
-// It is differentiable by x and by grid. The derivative by a coordinate is 0 with [Nearest] and where
-// [Edge] or [Reflect] clamps it. At whole positions it is that of the piece on the right.
+// It is differentiable by x and by grid. The derivative by a coordinate is 0 with [Nearest] and, unless interpolation is
+// [Cubic], where [Edge] or [Reflect] clamps it, at the edge elements too, as PyTorch's. At other whole positions it is that of
+// the piece on the right.
 func GridSample(b *ir.Builder, x, grid ir.Value, o ...GridOptions) ir.Value {
 	c, ok := argument.Of(b, "image.grid_sample", x, grid)
 	if !ok {
@@ -96,7 +97,9 @@ func (s *sampler) padded(at ir.Value, n int) ir.Value {
 		folded := ops.Select(b, ops.Le(b, extra, number(span)), extra, ops.Sub(b, number(2*span), extra))
 		at = ops.Add(b, folded, number(first))
 	}
-	return ops.Clamp(b, at, number(low), number(high))
+	// Not ops.Clamp, whose derivative at an end is 1/2.
+	at = ops.Select(b, ops.Le(b, at, number(low)), number(low), at)
+	return ops.Select(b, ops.Ge(b, at, number(high)), number(high), at)
 }
 
 // piece is an element that is read along an axis: its index, and its weight unless that is 1.
@@ -172,7 +175,10 @@ func (s *sampler) pieces(at ir.Value, n int) []piece {
 	}
 	list := make([]piece, 4)
 	for k := range list {
-		distance := ops.Abs(b, ops.Sub(b, part, number(float64(k-1))))
+		distance := ops.Sub(b, part, number(float64(k-1))) // not its abs, whose derivative at 0 is 0
+		if k > 1 {
+			distance = ops.Neg(b, distance)
+		}
 		element := ops.Add(b, base, number(float64(k-1)))
 		list[k] = piece{index(s.padded(element, n)), cubicOf(b, distance, -0.75, k == 0 || k == 3)}
 	}

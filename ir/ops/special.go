@@ -232,7 +232,8 @@ func besselOf(order int) func(b *ir.Builder, x ir.Value) ir.Value {
 	return func(b *ir.Builder, x ir.Value) ir.Value {
 		a, eight := Abs(b, x), ConstLike(b, x, 8)
 		isNear := Le(b, a, eight)
-		near := chebyshev(b, minus(b, Mul(b, Min(b, a, eight), ConstLike(b, x, 0.25)), 1), series.near)
+		near := Select(b, isNear, a, eight) // not their minimum, whose derivative at 8 is 1/2
+		near = chebyshev(b, minus(b, Mul(b, near, ConstLike(b, x, 0.25)), 1), series.near)
 		away := Select(b, isNear, eight, a)
 		far := chebyshev(b, minus(b, Div(b, ConstLike(b, x, 16), away), 1), series.far)
 		far = Mul(b, far, Rsqrt(b, away))

@@ -74,7 +74,7 @@ func choose(b *ir.Builder, condition ir.Value, x, y dual) dual {
 func gammaFront(b *ir.Builder, a, x ir.Value, parameters int) dual {
 	eight := number(b, a, 8)
 	few := ops.Lt(b, a, eight)
-	low, many := ops.Min(b, a, eight), ops.Max(b, a, eight)
+	low, many := where(b, few, a, 8), ops.Select(b, few, eight, a) // a maximum's derivative at 8 is 1/2
 	direct := ops.Mul(b, ops.Mul(b, ops.Pow(b, x, low), ops.Exp(b, ops.Neg(b, x))), ops.Exp(b, ops.Neg(b, ops.Lgamma(b, plus(b, low, 1)))))
 	u := ops.Div(b, ops.Sub(b, x, many), many)
 	near := ops.Lt(b, ops.Abs(b, u), number(b, a, 0.5))

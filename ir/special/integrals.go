@@ -78,7 +78,7 @@ func j0(b *ir.Builder, x ir.Value) ir.Value {
 		sin, cos := ops.Sin(b, away), ops.Cos(b, away) // of w + π/4
 		return ops.Sub(b, ops.Mul(b, p, ops.Add(b, cos, sin)), ops.Mul(b, q, ops.Sub(b, sin, cos)))
 	}
-	return bessel(b, a, chebyshev(b, fromSquare(b, a), j0Near), far)
+	return bessel(b, a, chebyshev(b, fromSquare(b, x), j0Near), far)
 }
 
 func j1(b *ir.Builder, x ir.Value) ir.Value {
@@ -88,20 +88,25 @@ func j1(b *ir.Builder, x ir.Value) ir.Value {
 		sin, cos := ops.Sin(b, away), ops.Cos(b, away) // of w + 3π/4
 		return ops.Add(b, ops.Mul(b, p, ops.Sub(b, sin, cos)), ops.Mul(b, q, ops.Add(b, sin, cos)))
 	}
-	near := ops.Mul(b, ops.Min(b, a, number(b, x, 8)), chebyshev(b, fromSquare(b, a), j1Near))
-	return ops.Mul(b, ops.Sign(b, x), bessel(b, a, near, far))
+	near := ops.Mul(b, upTo8(b, x), chebyshev(b, fromSquare(b, x), j1Near))
+	return bessel(b, a, near, func(away ir.Value) ir.Value { return ops.Mul(b, ops.Sign(b, x), far(away)) })
 }
 
 // j1Over returns J₁(x)/x, 1/2 at 0.
 func j1Over(b *ir.Builder, x ir.Value) ir.Value {
 	far := ops.Gt(b, ops.Abs(b, x), number(b, x, 8))
 	away := where(b, far, x, 8)
-	return ops.Select(b, far, ops.Div(b, j1(b, away), away), chebyshev(b, fromSquare(b, ops.Abs(b, x)), j1Near))
+	return ops.Select(b, far, ops.Div(b, j1(b, away), away), chebyshev(b, fromSquare(b, x), j1Near))
 }
 
-// fromSquare returns x²/32 − 1 for x up to 8.
+// upTo8 returns x for |x| up to 8, else 8. Its derivative at 8 is 1, where a minimum's is 1/2.
+func upTo8(b *ir.Builder, x ir.Value) ir.Value {
+	return where(b, ops.Le(b, ops.Abs(b, x), number(b, x, 8)), x, 8)
+}
+
+// fromSquare returns x²/32 − 1 for |x| up to 8, of x itself, as |x| has a kink at 0.
 func fromSquare(b *ir.Builder, x ir.Value) ir.Value {
-	low := ops.Min(b, x, number(b, x, 8))
+	low := upTo8(b, x)
 	return plus(b, scale(b, ops.Mul(b, low, low), 1./32), -1)
 }
 

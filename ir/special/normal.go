@@ -53,10 +53,11 @@ func upperTail(b *ir.Builder, x ir.Value) ir.Value {
 // probability.
 func millsInverse(b *ir.Builder, x ir.Value) ir.Value {
 	zero := number(b, x, 0)
-	low, high := ops.Min(b, x, zero), ops.Max(b, x, zero)
+	below := ops.Lt(b, x, zero)
+	low, high := where(b, below, x, 0), ops.Select(b, below, zero, x) // a maximum's derivative at 0 is 1/2
 	tail := ops.Div(b, number(b, x, math.Sqrt(2/math.Pi)), erfcx(b, scale(b, low, -math.Sqrt2/2)))
 	upper := ops.Div(b, scale(b, expSquare(b, ops.Min(b, high, number(b, x, 60)), -0.5), 1/math.Sqrt(2*math.Pi)), plus(b, ops.Neg(b, upperTail(b, high)), 1))
-	return ops.Select(b, ops.Lt(b, x, zero), tail, upper)
+	return ops.Select(b, below, tail, upper)
 }
 
 // Ndtri returns the quantile of the standard normal distribution, the x where [LogNdtr] is log p:

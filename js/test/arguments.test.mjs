@@ -232,3 +232,10 @@ test('a device that is none is refused, as the name of one is', async () => {
   for (const device of ['cpu', 1, {}, []]) await assert.rejects(openProgram(linearPlan(), { device }), { name: 'RlxError', kind: 'attr', message: /^device is \w+: it must be a GPUDevice$/ });
   for (const device of ['cpu', 1, {}, []]) await assert.rejects(program({ entries: { doubled } }, { device }), { kind: 'attr', message: /^device is \w+: it must be a GPUDevice; "on" says/ });
 });
+
+test('a size that is not finite is no symbol', () => {
+  for (const size of [NaN, Infinity, -Infinity]) {
+    assert.throws(() => graph('g', (b) => b.output('y', b.input('x', 'f32', [size]))), { kind: 'attr', message: new RegExp(`the shape of x is ${size}: it must be a text or a finite number`) });
+    assert.throws(() => graph('g', (b) => b.output('y', b.input('x', 'f32', [4]).broadcastTo([size, 4]))), { kind: 'attr' });
+  }
+});

@@ -1,13 +1,14 @@
 // The loop of a training, on the CPU.
 
 import assert from 'node:assert/strict';
-import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
+import { copyFileSync, mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { closeCompiler, graph, init, program, train } from '../dist/index.js';
 import { allInOrder, files, fit, inOrder, prefetch, reportLine, shuffled, splitRows } from '../dist/fit.js';
 import * as nn from '../dist/nn.js';
+import { decodeSafetensors, encodeSafetensors } from '../dist/safetensors.js';
 
 before(() => init({ compileWorker: false, worker: false }));
 after(closeCompiler);
@@ -168,6 +169,43 @@ test('patience counts the evaluations before a checkpoint, and ignores best valu
     const resumed = await fit(await pointsTrainer(t), loop(folder));
     assert.deepEqual([resumed.step, resumed.eval], [last.step, last.eval], name);
   }
+  for (let turn = 0; turn < 2; turn++) { // it has ended
+    const { step, done, best } = await fit(await pointsTrainer(t), loop(whole));
+    assert.deepEqual({ step, done, best }, { step: last.step, done: true, best: false });
+  }
+  const { step } = await fit(await pointsTrainer(t), { ...loop(whole), stop: { ...loop(whole).stop, patience: 4 } });
+  assert.equal(step, last.step + 5);
+});
+
+function crc32c(bytes) {
+  let crc = ~0;
+  for (const byte of bytes) {
+    crc ^= byte;
+    for (let bit = 0; bit < 8; bit++) crc = crc >>> 1 ^ (crc & 1 && 0x82f63b78);
+  }
+  return ~crc;
+}
+
+test('a checkpoint with another bit is an error, one without a checksum is not', async (t) => {
+  const folder = folderOf(t), name = join(folder, 'step-00000003.safetensors'), loop = { data: shuffled(points(), 4, 1), steps: 3, save: { folder, resume: true } };
+  await fit(await pointsTrainer(t), loop);
+  const file = readFileSync(name), { tensors, metadata } = decodeSafetensors(file);
+  const { 'rlx.crc32c': sum, ...others } = metadata, parts = Object.entries(tensors).map(([key, { data }]) => [key, Buffer.from(data.buffer, data.byteOffset, data.byteLength)]);
+  for (const [key, text] of Object.entries(others)) parts.push([`\0${key}`, Buffer.from(text)]);
+  let want = 0;
+  for (const [key, bytes] of parts) want ^= crc32c(Buffer.concat([Buffer.from(`${key}\0`), bytes]));
+  assert.equal(parseInt(sum, 16), want >>> 0);
+  for (const at of [file.length - 1, file.length - 30]) {
+    const changed = Uint8Array.from(file);
+    changed[at] ^= 4;
+    writeFileSync(name, changed);
+    await assert.rejects(fit(await pointsTrainer(t), loop), { kind: 'syntax', message: /step-00000003.safetensors is damaged: rlx.crc32c of its metadata is [0-9a-f]{8}, and its contents have [0-9a-f]{8}/ });
+  }
+  delete metadata['rlx.crc32c'];
+  writeFileSync(name, encodeSafetensors(tensors, metadata));
+  const trainer = await pointsTrainer(t);
+  await fit(trainer, loop);
+  assert.equal(trainer.steps, 3);
 });
 
 test('the first report after a checkpoint has the mean loss of all steps since the one before', async (t) => {

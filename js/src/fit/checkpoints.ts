@@ -5,6 +5,7 @@ import type { Trainer } from '../runtime/trainer.js';
 import { decodeSafetensors, encodeSafetensors } from '../safetensors/file.js';
 import { RlxError } from '../values/errors.js';
 import type { HostTensor } from '../values/tensor.js';
+import { checkChecksum, withChecksum } from './checksum.js';
 import { caught, type Files, files } from './files.js';
 import type { Checkpoints } from './loop.js';
 
@@ -73,7 +74,8 @@ export class Folder {
     // Another tab that trains into the folder may remove the newest after the list is made, as it has a newer one then.
     for (let before; !bytes && (newest = (await this.#list()).at(-1)) && newest !== before; before = newest) bytes = await this.files.read(newest);
     if (newest && bytes) {
-      const { tensors, metadata: { [bestKey]: best, [worseKey]: worse, [lossKey]: loss = '0', [stepsKey]: steps = '0' } } = decodeSafetensors(bytes);
+      const { tensors, metadata } = decodeSafetensors(bytes), { [bestKey]: best, [worseKey]: worse, [lossKey]: loss = '0', [stepsKey]: steps = '0' } = metadata;
+      checkChecksum(newest, tensors, metadata);
       await trainer.load(tensors);
       trainer.steps = stepOf(newest); // a plan without a history of losses does not count
       sum = parseFloat(loss);
@@ -90,13 +92,13 @@ export class Folder {
       ...best !== undefined && { [bestKey]: `${best}` }, ...(best !== undefined || worse) && { [worseKey]: `${worse}` },
       ...count && { [lossKey]: `${sum}`, [stepsKey]: `${count}` },
     };
-    await this.files.write(`step-${String(steps).padStart(8, '0')}.safetensors`, encodeSafetensors(values, metadata));
+    await this.files.write(`step-${String(steps).padStart(8, '0')}.safetensors`, encodeSafetensors(values, withChecksum(values, metadata)));
     for (const name of (await this.#list()).slice(0, -this.#last)) await this.files.remove(name);
   }
 
   /** Saves the best values, with that of their metric. */
   async writeBest(values: Values, metric: number): Promise<void> {
-    await this.files.write(bestFile, encodeSafetensors(values));
+    await this.files.write(bestFile, encodeSafetensors(values, withChecksum(values, {})));
     await this.files.write(bestValueFile, new TextEncoder().encode(`${metric}\n`));
   }
 }

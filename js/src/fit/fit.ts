@@ -59,6 +59,8 @@ class Fit {
   #last: Report | undefined;
   /** The step of the last checkpoint. */
   #saved = -1;
+  /** The step of an evaluation that was counted before a resume, -1 for none. */
+  #counted = -1;
   #ended = false;
   /** The program on the device of this moment. */
   #program: Program;
@@ -81,6 +83,7 @@ class Fit {
       this.#stopper.resume(saved);
       this.#sum = saved.sum;
       this.#count = saved.count;
+      if (!saved.count && (saved.best !== undefined || saved.worse)) this.#counted = this.#trainer.steps;
     } else await this.#folder?.refuseLater(this.#trainer.steps);
     this.#reported = this.#trainer.steps;
     this.#began = performance.now();
@@ -167,10 +170,10 @@ class Fit {
     await this.#publish(this.#last);
   }
 
-  /** Whether all epochs or steps are done. */
+  /** Whether all epochs or steps are done, or the training was stopped before it was resumed. */
   get #complete(): boolean {
     const { epochs = Infinity, steps = Infinity } = this.#loop;
-    return this.#epoch >= epochs || this.#trainer.steps >= steps;
+    return this.#stopper.exhausted || this.#epoch >= epochs || this.#trainer.steps >= steps;
   }
 
   /** Trains on the batches of an epoch after the first `skip`, and returns the number of batches of the epoch that were read or skipped. */
@@ -285,6 +288,7 @@ class Fit {
   /** Whether an evaluation is the best so far, whose checkpoint is then written. Parameters that are not finite are never the best: accuracy may hide them. */
   async #improves(metrics: Record<string, number>): Promise<boolean> {
     const stopper = this.#stopper, { best, worse } = stopper;
+    if (this.#counted === this.#trainer.steps) return !worse && best !== undefined && best === metrics[this.#loop.stop?.metric ?? 'loss'];
     if (!stopper.better(metrics)) return false;
     if (!this.#folder) return true;
     const values = await this.#finite(() => {});

@@ -63,7 +63,7 @@ export interface GridOptions {
  * The elements of x, [batch, spatial axes..., channels], at positions grid, [batch, positions..., axes]: [batch,
  * positions..., channels], as torch.nn.functional.grid_sample, which has two or three spatial axes. The last axis of grid has a
  * coordinate for each of them, from −1 to 1, that of the last axis first. It is differentiable by x and by grid; the
- * derivative by a coordinate is 0 with `'nearest'` and where `'edge'` or `'reflect'` clamps it.
+ * derivative by a coordinate is 0 with `'nearest'` and, but for `'cubic'`, where `'edge'` or `'reflect'` clamps it, at edge elements too.
  */
 export function gridSample(x: Value, grid: Value, options?: GridOptions): Value {
   return calling(gridSample, 'image.gridSample', [x, grid], options, 'mode padding alignCorners', (c) => {
@@ -94,12 +94,18 @@ function position(s: Sampler, at: Value, n: number): Value {
 
 /** Moves positions into [0, n − 1], or next to it for zeros. */
 function padded({ padding, align }: Sampler, at: Value, n: number): Value {
-  if (padding === 'zeros') return at.clamp(-3, n + 2);
-  if (padding === 'edge') return at.clamp(0, n - 1);
+  if (padding === 'zeros') return clamped(at, -3, n + 2);
+  if (padding === 'edge') return clamped(at, 0, n - 1);
   const first = align ? 0 : -0.5, span = align ? n - 1 : n;
   if (span === 0) return at.mulZero(full(at, 0));
   const extra = at.sub(first).abs().mod(full(at, 2 * span));
-  return extra.le(span).select(extra, full(at, 2 * span).sub(extra)).add(first).clamp(0, n - 1);
+  return clamped(extra.le(span).select(extra, full(at, 2 * span).sub(extra)).add(first), 0, n - 1);
+}
+
+/** Positions from low to high; the derivative at an end is 0, where that of clamp is 1/2. */
+function clamped(at: Value, low: number, high: number): Value {
+  const above = at.le(full(at, low)).select(full(at, low), at);
+  return above.ge(full(at, high)).select(full(at, high), above);
 }
 
 /** The elements that positions along an axis of size n read; one outside the axis reads zero. */
@@ -112,7 +118,7 @@ function piecesOf(s: Sampler, at: Value, n: number): Piece[] {
     return [{ index: left, weight: full(rest, 1).sub(rest) }, { index: left.add(1), weight: rest }];
   }
   return [-1, 0, 1, 2].map((k) => {
-    const d = rest.sub(k).abs(), a = -0.75, polynomial = k < 0 || k > 1 ? [a, -5 * a, 8 * a, -4 * a] : [a + 2, -(a + 3), 0, 1];
+    const apart = rest.sub(k), d = k > 0 ? apart.neg() : apart, a = -0.75, polynomial = k < 0 || k > 1 ? [a, -5 * a, 8 * a, -4 * a] : [a + 2, -(a + 3), 0, 1];
     return { index: index(padded(s, base.add(k), n)), weight: polynomial.slice(1).reduce((y, f) => y.mul(d).add(f), full(d, polynomial[0]!)) };
   });
 }

@@ -126,7 +126,7 @@ function gammaOf(a: Value, x: Value, upper: boolean, parameters: number): Dual {
  * a·(log(1 + u) − u) without those of Stirling's series.
  */
 function gammaFront(a: Value, x: Value, parameters: number): Dual {
-  const eight = full(a, 8), few = a.lt(eight), low = a.min(eight), many = a.max(eight);
+  const eight = full(a, 8), few = a.lt(eight), low = where(few, a, 8), many = few.select(eight, a); // a maximum's derivative at 8 is 1/2
   const direct = x.pow(low).mul(x.neg().exp()).mul(plus(low, 1).lgamma().neg().exp());
   const u = x.sub(many).div(many), near = u.abs().lt(full(a, 0.5)), log = near.select(where(near, u, 0).log1p(), x.div(many).log());
   const exponential = many.mul(log.sub(u)).sub(largeRemainder(many)).exp(), y = exponential.mul(scale(many, 2 * Math.PI).rsqrt());

@@ -76,7 +76,8 @@ export function laplace(loc: Operand, scale: Operand): Located<'laplace'> {
 }
 
 function klLaplace(loc: Value, by: Value, q: Located): Value {
-  const distance = loc.sub(q.loc).abs(), y = by.mul(distance.div(by).neg().exp()).add(distance).div(q.scale);
+  const apart = loc.sub(q.loc), distance = apart.lt(full(apart, 0)).select(apart.neg(), apart); // not abs, whose derivative at 0 is 0
+  const y = by.mul(distance.div(by).neg().exp()).add(distance).div(q.scale);
   return plus(y.sub(by.div(q.scale).log()), -1);
 }
 

@@ -200,10 +200,10 @@ const rootOfTwoOverPi = 0.7978845608028654;
 
 /** The density of the standard normal distribution divided by its cumulative probability. */
 function millsInverse(x: Value): Value {
-  const zero = full(x, 0), low = x.min(zero), high = x.max(zero);
+  const zero = full(x, 0), below = x.lt(zero), low = where(below, x, 0), high = below.select(zero, x); // a maximum's derivative at 0 is 1/2
   const tail = full(x, rootOfTwoOverPi).div(scaledErfc(scale(low, -Math.SQRT1_2)));
   const density = scale(expSquare(high.min(full(x, 60)), -0.5), 1 / Math.sqrt(2 * Math.PI)), upper = density.div(plus(upperTail(high).neg(), 1));
-  return x.lt(zero).select(tail, upper);
+  return below.select(tail, upper);
 }
 
 /** The quantile of the standard normal distribution, the x of which {@link logNdtr} is log p: −∞ at 0, ∞ at 1. */
@@ -266,29 +266,31 @@ export function j1(x: Value): Value { return ofFloats(j1, 'j1', [x], (x) => with
 
 function bessel0(x: Value): Value {
   const a = x.abs();
-  return bessel(a, chebyshev(fromSquare(a), j0Near), (away) => {
+  return bessel(a, chebyshev(fromSquare(x), j0Near), (away) => {
     const [p, q] = hankel(away, p0Far, q0Far), sin = away.sin(), cos = away.cos(); // of w + π/4
     return p.mul(cos.add(sin)).sub(q.mul(sin.sub(cos)));
   });
 }
 
 function bessel1(x: Value): Value {
-  const a = x.abs(), near = a.min(full(x, 8)).mul(chebyshev(fromSquare(a), j1Near));
-  return x.sign().mul(bessel(a, near, (away) => {
-    const [p, q] = hankel(away, p1Far, q1Far), sin = away.sin(), cos = away.cos(); // of w + 3π/4
-    return p.mul(sin.sub(cos)).add(q.mul(sin.add(cos)));
-  }));
+  return bessel(x.abs(), upTo8(x).mul(chebyshev(fromSquare(x), j1Near)), (away) => {
+    const sign = x.sign(), [p, q] = hankel(away, p1Far, q1Far), sin = away.sin(), cos = away.cos(); // of w + 3π/4
+    return sign.mul(p.mul(sin.sub(cos)).add(q.mul(sin.add(cos))));
+  });
 }
 
 /** J₁(x)/x, 1/2 at 0. */
 function bessel1Over(x: Value): Value {
   const far = x.abs().gt(full(x, 8)), away = where(far, x, 8);
-  return far.select(bessel1(away).div(away), chebyshev(fromSquare(x.abs()), j1Near));
+  return far.select(bessel1(away).div(away), chebyshev(fromSquare(x), j1Near));
 }
 
-/** x²/32 − 1 for x up to 8. */
+/** x for |x| up to 8, else 8. Its derivative at 8 is 1, where a minimum's is 1/2. */
+const upTo8 = (x: Value): Value => where(x.abs().le(full(x, 8)), x, 8);
+
+/** x²/32 − 1 for |x| up to 8, of x itself, as |x| has a kink at 0. */
 function fromSquare(x: Value): Value {
-  const low = x.min(full(x, 8));
+  const low = upTo8(x);
   return plus(scale(low.mul(low), 1 / 32), -1);
 }
 

@@ -85,7 +85,7 @@ export class Request {
   /** Names, or sizes. */
   texts(items: readonly (string | number)[], name = 'an argument'): this {
     return this.list(items, (r, item) => {
-      this.#need(typeof item === 'string' || typeof item === 'number', `an element of ${name}`, 'a text or a number', item);
+      this.#need(typeof item === 'string' || Number.isFinite(item), `an element of ${name}`, 'a text or a finite number', item); // "NaN" is a symbol
       r.text(shown(item));
     }, name);
   }
