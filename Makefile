@@ -23,8 +23,8 @@ INT32_SCHEDULES := $(addprefix ./internal/compiler/,sched sched/attention sched/
 # times of a large GPU are found.
 INT32_LARGE    := ^(TestFamiliesReachTheMemoryFloor|TestCostsOrderCandidates|TestCountsPredictTimes)$$
 # These tests compile for longer than they run. Without optimisation compiling takes about half of the
-# processor time, and the tests take 1.6 times theirs.
-INT32_FLAGS    := -gcflags='github.com/rlx-go/rlx/...=-N -l -dwarf=false'
+# processor time, and the tests take 1.6 times theirs. These flags take the place of those in GOFLAGS.
+INT32_FLAGS    := -gcflags=all=-dwarf=false -gcflags='github.com/rlx-go/rlx/...=-N -l -dwarf=false'
 # Devices and browsers whose absence fails a test instead of skipping it.
 RLX_REQUIRE ?= cpu,webgpu,firefox,webkit,mpi
 export RLX_REQUIRE

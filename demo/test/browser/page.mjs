@@ -1,6 +1,6 @@
 // The demo's page in Chromium, as the tests open it.
 
-import { mkdirSync, readFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync } from 'node:fs';
 import { after } from 'node:test';
 import { closeShared, plainHost, shareChromium } from '../../../js/test/rig/chromium.mjs';
 import { serve } from '../../../js/test/rig/serve.mjs';
@@ -21,6 +21,7 @@ export function serveSmall(options = demoOptions) {
   const read = (path) => readFileSync(new URL(path, import.meta.url), 'utf8'), at = (path) => new URL(`../../../build/small/${path}`, import.meta.url).pathname;
   const data = read('../../web/digit-data.js').replace('testCount = 360', 'testCount = 40').replace('batchSize = 128', 'batchSize = 32');
   const plans = Object.fromEntries(['digits-mlp', 'gpt-tiny'].map((name) => [`/assets/${name}.rlxp`, at(`${name}.rlxp`)]));
+  for (const file of Object.values(plans)) if (!existsSync(file)) throw new Error(`${file} is not here: run 'make demo-assets'`);
   return serve({ ...demoMounts, ...plans, '/digit-data.js': { body: data, type: 'text/javascript' } }, { ...options, hosts: [plainHost] });
 }
 

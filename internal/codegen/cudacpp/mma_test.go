@@ -3,6 +3,7 @@ package cudacpp_test
 import (
 	"fmt"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/clang"
@@ -109,6 +110,16 @@ func squares(b *ir.Builder, d ir.DType, n int, name, layout string) ir.Value {
 	return ops.MatMul(b, x, y)
 }
 
+// compiled holds the results of [compiledOnce] by source.
+var compiled sync.Map
+
+// compiledOnce returns a kernel's PTX. Kernels that differ in their names alone are compiled once.
+func compiledOnce(k plan.Kernel) (ptx string, err error) {
+	source := strings.Replace(k.Source, " "+cudacpp.Prefix+k.Name+"(", " kernel(", 1)
+	once, _ := compiled.LoadOrStore(source, sync.OnceValues(func() (string, error) { return clang.Compile(source) }))
+	return once.(func() (string, error))()
+}
+
 // checkMultiplyAdds compiles the kernels of a graph and counts the products and attention kernels
 // that use the target's multiply-adds.
 func checkMultiplyAdds(t *testing.T, g *ir.Graph, target plan.Target, want int) {
@@ -124,7 +135,7 @@ func checkMultiplyAdds(t *testing.T, g *ir.Graph, target plan.Target, want int) 
 	instruction := map[bool]string{false: "wgmma.mma_async.sync", true: "mma.sync.aligned.m16n8k"}[target.MmaByWarps]
 	products, attention, roles := 0, 0, 0
 	for _, k := range p.Kernels {
-		ptx, err := clang.Compile(k.Source)
+		ptx, err := compiledOnce(k)
 		if err != nil {
 			t.Errorf("%s: %v", k.Name, err)
 		}
