@@ -1,4 +1,4 @@
-package cpu
+package passes
 
 import (
 	"slices"
@@ -13,20 +13,18 @@ const maxSources = 16
 // maxUntouched is the most rows for each update of such a scatter: gathers visit all rows.
 const maxUntouched = 4
 
-// minScatteredBins is the least number of bins for which counts are a scatter: of fewer, each is compared
-// with each element.
-const minScatteredBins = 24
-
-// countsByScatter reports whether a node counts numbers in many bins.
-func countsByScatter(n *ir.Node) bool {
-	a, ok := n.Attrs().(*ops.BinsAttrs)
-	return ok && n.Op() == ops.OpBincount && a.Bins >= minScatteredBins
+// ConstantScatters returns a graph in which a sum of updates at constant indices, such as the derivative of a resized
+// image, is a sum of gathers; g itself where there are none.
+func ConstantScatters(g *ir.Graph) (*ir.Graph, error) {
+	return Replace(g, func(n *ir.Node) bool { return constantSources(n) != nil }, func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+		return gatherSources(b, n, in, constantSources(n))
+	})
 }
 
-// rewriteScatters returns a graph in which a sum of updates at constant indices, such as the derivative of a resized
-// image, is a sum of gathers, and counts in many bins are a scatter; g itself where there are none.
-func rewriteScatters(g *ir.Graph) (*ir.Graph, error) {
-	if !rewritesScatters(g) {
+// Replace replaces the nodes that match, in bodies too, by values computed from their operands. It returns g itself where
+// none does.
+func Replace(g *ir.Graph, matches func(n *ir.Node) bool, replacement func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value) (*ir.Graph, error) {
+	if !anyNode(g, matches) {
 		return g, nil
 	}
 	var failed error
@@ -39,23 +37,21 @@ func rewriteScatters(g *ir.Graph) (*ir.Graph, error) {
 			}
 			b.Label(n.Label())
 			b.At(n.Pos())
-			in := to.Inputs(n)
-			switch sources := constantSources(n); {
-			case sources != nil:
-				to.Set(n.Result(0), gatherSources(b, n, in, sources))
-			case countsByScatter(n):
-				to.Set(n.Result(0), scatterOnes(b, n.Attrs().(*ops.BinsAttrs).Bins, in[0]))
-			default:
-				inner, err := rewriteEach(n.Subgraphs())
-				if err != nil {
-					failed = err
+			if in := to.Inputs(n); matches(n) {
+				to.Set(n.Result(0), replacement(b, n, in))
+			} else {
+				bodies := slices.Clone(n.Subgraphs())
+				for i, body := range bodies {
+					if inner, err := Replace(body, matches, replacement); err != nil {
+						failed = err
+					} else {
+						bodies[i] = inner
+					}
 				}
-				to.SetAll(n, b.CopyWith(n, n.Attrs(), inner, in))
+				to.SetAll(n, b.CopyWith(n, n.Attrs(), bodies, in))
 			}
 		}
-		for _, o := range g.Outputs() {
-			b.CopyOutput(o, to.Get(o.Value))
-		}
+		b.CopyOutputs(g, to)
 	})
 	if failed != nil {
 		return nil, failed
@@ -63,30 +59,11 @@ func rewriteScatters(g *ir.Graph) (*ir.Graph, error) {
 	return out, err
 }
 
-// rewritesScatters reports whether [rewriteScatters] changes a graph, or the body of a node.
-func rewritesScatters(g *ir.Graph) bool {
+// anyNode reports whether a node of a graph or of a body matches.
+func anyNode(g *ir.Graph, matches func(n *ir.Node) bool) bool {
 	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
-		return countsByScatter(n) || constantSources(n) != nil || slices.ContainsFunc(n.Subgraphs(), rewritesScatters)
+		return matches(n) || slices.ContainsFunc(n.Subgraphs(), func(body *ir.Graph) bool { return anyNode(body, matches) })
 	})
-}
-
-// rewriteEach rewrites the bodies of a node.
-func rewriteEach(list []*ir.Graph) ([]*ir.Graph, error) {
-	out := slices.Clone(list)
-	for i, g := range list {
-		var err error
-		if out[i], err = rewriteScatters(g); err != nil {
-			return nil, err
-		}
-	}
-	return out, nil
-}
-
-// scatterOnes counts the integers in [0, bins).
-func scatterOnes(b *ir.Builder, bins int, x ir.Value) ir.Value {
-	x = ops.Reshape(b, x, x.Shape().Size(), ir.N(1))
-	return ops.ScatterAdd(b, ops.Zeros(b, ir.I32, ir.N(bins)), x, ops.Ones(b, ir.I32, x.Dim(0)),
-		ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}, Outside: ops.OutsideDrop}})
 }
 
 // constantSources returns, for a sum of updates along one axis at constant indices, the updates of each row in their
