@@ -107,8 +107,8 @@ func (r Rows) AreContiguous() bool {
 				if v.Dim(axis).Is(1) || withTensorCores && !isInnermost(r.partition, v, axis) {
 					continue
 				}
-				if own, ok := s.axisOf(lowDigit(a.at[axis])); ok && m.coordOf(own) >= 0 {
-					if m.coordOf(own) < len(r.Outer) {
+				if own, ok := stepOf(r.Group, m, s, lowDigit(a.at[axis])); ok {
+					if own < len(r.Outer) {
 						votes += size
 					} else {
 						votes -= size
@@ -122,6 +122,27 @@ func (r Rows) AreContiguous() bool {
 		}
 	}
 	return votes > 0
+}
+
+// stepOf returns the coordinate of a group whose steps are those of a member's position. In a window it is the longer one
+// of the two that the position is the sum of.
+func stepOf(g *Group, m *Member, s ownSpace, e scalar.Expr) (coord int, ok bool) {
+	if e.Op == scalar.OpSelect { // in the padding of a window
+		return stepOf(g, m, s, lowDigit(e.Args[1]))
+	}
+	if e.Op == scalar.OpAdd {
+		x, inX := stepOf(g, m, s, lowDigit(e.Args[0]))
+		y, inY := stepOf(g, m, s, lowDigit(e.Args[1]))
+		if sizes := slices.Concat(g.Outer, g.Inner); inX && inY && sizes[y] > sizes[x] {
+			x = y
+		}
+		return x, inX && inY
+	}
+	if own, ok := s.axisOf(e); ok {
+		coord = m.coordOf(own)
+		return coord, coord >= 0
+	}
+	return 0, false
 }
 
 // votesOfStores returns the elements that a member stores contiguously along the outer coordinates, negative for the inner
