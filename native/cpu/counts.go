@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -16,18 +15,12 @@ func countsByScatter(n *ir.Node) bool {
 	return ok && n.Op() == ops.OpBincount && a.Bins >= minScatteredBins
 }
 
-// scatterOnes counts integers in the bins of a node.
+// scatterOnes counts integers in the bins of a node that counts by a scatter.
 func scatterOnes(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
+	if !countsByScatter(n) {
+		return ir.Value{}
+	}
 	x, bins := ops.Reshape(b, in[0], in[0].Shape().Size(), ir.N(1)), n.Attrs().(*ops.BinsAttrs).Bins
 	return ops.ScatterAdd(b, ops.Zeros(b, ir.I32, ir.N(bins)), x, ops.Ones(b, ir.I32, x.Dim(0)),
 		ops.ScatterAttrs{IndexedAxes: ops.IndexedAxes{Axes: []int{0}, Outside: ops.OutsideDrop}})
-}
-
-// rewriteScatters returns a graph in which counts in many bins are a scatter, and scatters at constant indices gathers.
-func rewriteScatters(g *ir.Graph) (*ir.Graph, error) {
-	g, err := passes.Replace(g, countsByScatter, scatterOnes)
-	if err != nil {
-		return nil, err
-	}
-	return passes.ConstantScatters(g)
 }

@@ -156,32 +156,28 @@ func (m *mixedCopier) joinsResults(n *ir.Node, in []ir.Value) bool {
 	if n.Op() != ops.OpConcatenate || in[0].DType() != ir.F32 || m.half != ir.BF16 || m.isOutput[n] {
 		return false
 	}
-	results := 0
+	joins := false
 	for _, v := range in {
-		from := arraysOf(v)
+		from := arraysOf(v, map[ir.Value]bool{})
 		if len(from) != 1 || v.Node().Op() == ir.OpPort {
 			return false
 		}
-		if isContraction(from[0]) {
-			results++
-		}
+		joins = joins || isContraction(from[0])
 	}
-	return results > 0
+	return joins
 }
 
-// arraysOf returns the nodes whose results of v's shape v is computed from elementwise. It stops at two.
-func arraysOf(v ir.Value) (arrays []*ir.Node) {
-	cone := []ir.Value{v}
-	for i := 0; i < len(cone) && len(arrays) < 2; i++ {
-		n := cone[i].Node()
-		if n.Def().Scalar == nil {
-			arrays = append(arrays, n)
-			continue
-		}
-		for _, in := range n.Inputs() {
-			if in.Shape().Equal(v.Shape()) && in.Node().Op() != ops.OpBroadcastInDim && !slices.Contains(cone, in) {
-				cone = append(cone, in)
-			}
+// arraysOf returns the nodes whose results of v's shape v is computed from elementwise, two at least where there are more. seen
+// are values that were looked at before.
+func arraysOf(v ir.Value, seen map[ir.Value]bool) (arrays []*ir.Node) {
+	seen[v] = true
+	n := v.Node()
+	if n.Def().Scalar == nil {
+		return []*ir.Node{n}
+	}
+	for _, in := range n.Inputs() {
+		if len(arrays) < 2 && !seen[in] && in.Shape().Equal(v.Shape()) && in.Node().Op() != ops.OpBroadcastInDim {
+			arrays = append(arrays, arraysOf(in, seen)...)
 		}
 	}
 	return arrays

@@ -1,8 +1,6 @@
 package passes
 
 import (
-	"slices"
-
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 )
@@ -13,57 +11,13 @@ const maxSources = 16
 // maxUntouched is the most rows for each update of such a scatter: gathers visit all rows.
 const maxUntouched = 4
 
-// ConstantScatters returns a graph in which a sum of updates at constant indices, such as the derivative of a resized
-// image, is a sum of gathers; g itself where there are none.
-func ConstantScatters(g *ir.Graph) (*ir.Graph, error) {
-	return Replace(g, func(n *ir.Node) bool { return constantSources(n) != nil }, func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value {
-		return gatherSources(b, n, in, constantSources(n))
-	})
-}
-
-// Replace replaces the nodes that match, in bodies too, by values computed from their operands. It returns g itself where
-// none does.
-func Replace(g *ir.Graph, matches func(n *ir.Node) bool, replacement func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value) (*ir.Graph, error) {
-	if !anyNode(g, matches) {
-		return g, nil
+// scatterAtConstants replaces a sum of updates at constant indices, such as the derivative of a resized image, by a sum of
+// gathers.
+func scatterAtConstants(s site) []ir.Value {
+	if sources := constantSources(s.n); sources != nil {
+		return []ir.Value{gatherSources(s.b, s.n, s.in, sources)}
 	}
-	var failed error
-	out, err := ir.Transform(g.Name(), func(b *ir.Builder) {
-		to := ir.NewMapping(g)
-		b.CopyPorts(g, to)
-		for _, n := range g.Nodes() {
-			if n.Op() == ir.OpPort {
-				continue
-			}
-			b.Label(n.Label())
-			b.At(n.Pos())
-			if in := to.Inputs(n); matches(n) {
-				to.Set(n.Result(0), replacement(b, n, in))
-			} else {
-				bodies := slices.Clone(n.Subgraphs())
-				for i, body := range bodies {
-					if inner, err := Replace(body, matches, replacement); err != nil {
-						failed = err
-					} else {
-						bodies[i] = inner
-					}
-				}
-				to.SetAll(n, b.CopyWith(n, n.Attrs(), bodies, in))
-			}
-		}
-		b.CopyOutputs(g, to)
-	})
-	if failed != nil {
-		return nil, failed
-	}
-	return out, err
-}
-
-// anyNode reports whether a node of a graph or of a body matches.
-func anyNode(g *ir.Graph, matches func(n *ir.Node) bool) bool {
-	return slices.ContainsFunc(g.Nodes(), func(n *ir.Node) bool {
-		return matches(n) || slices.ContainsFunc(n.Subgraphs(), func(body *ir.Graph) bool { return anyNode(body, matches) })
-	})
+	return nil
 }
 
 // constantSources returns, for a sum of updates along one axis at constant indices, the updates of each row in their
@@ -101,22 +55,21 @@ func constantSources(n *ir.Node) [][]int64 {
 func gatherSources(b *ir.Builder, n *ir.Node, in []ir.Value, sources [][]int64) ir.Value {
 	axis, sum := n.Attrs().(*ops.ScatterAttrs).Axes[0], in[0]
 	for k := 0; ; k++ {
-		at, has, some, all := make([]int64, len(sources)), make([]int64, len(sources)), false, true
+		at, has, present := make([]int64, len(sources)), make([]int64, len(sources)), 0
 		for row, list := range sources {
 			if k < len(list) {
-				at[row], has[row], some = list[k], 1, true
-			} else {
-				all = false
+				at[row], has[row] = list[k], 1
+				present++
 			}
 		}
-		if !some {
+		if present == 0 {
 			return sum
 		}
 		update := ops.MoveAxis(b, ops.Take(b, in[2], ops.Literal(b, ir.Ints(ir.I32, at)), 0, ops.OutsideClip), 0, axis)
-		if !all {
+		if present < len(sources) {
 			// Words, unlike booleans, are loaded by kernels of rows.
-			present := ops.BroadcastInDim(b, ops.Literal(b, ir.Ints(ir.I32, has)), update.Shape(), []int{axis})
-			update = ops.Select(b, ops.Ne(b, present, ops.ZerosLike(b, present)), update, ops.ZerosLike(b, update))
+			has := ops.BroadcastInDim(b, ops.Literal(b, ir.Ints(ir.I32, has)), update.Shape(), []int{axis})
+			update = ops.Select(b, ops.Ne(b, has, ops.ZerosLike(b, has)), update, ops.ZerosLike(b, update))
 		}
 		sum = ops.Add(b, sum, update)
 	}

@@ -17,7 +17,7 @@ import (
 func RoundedSigns(g *ir.Graph) (*ir.Graph, error) {
 	uses := g.Uses()
 	reads := func(n *ir.Node) bool {
-		return isSignTest(n) && isRoundedOperand(n.Input(0), uses) && (isEpilogue(n.Input(0), uses) || len(arraysOf(n.Input(0))) > 1)
+		return isSignTest(n) && isRoundedOperand(n.Input(0), uses) && (isEpilogue(n.Input(0), uses) || len(arraysOf(n.Input(0), map[ir.Value]bool{})) > 1)
 	}
 	return replaceNodes(g, reads, func(s site) ir.Value {
 		rounded := ops.Convert(s.b, ops.Convert(s.b, s.in[0], ir.BF16), ir.F32)

@@ -236,9 +236,6 @@ func (c *compiler) simplify(g *ir.Graph) (*ir.Graph, error) {
 		return nil, err
 	}
 	simple := g
-	if g, err = passes.ConstantScatters(g); err != nil {
-		return nil, err
-	}
 	if g, err = passes.ShareOrders(g); err != nil {
 		return nil, err
 	}

@@ -222,24 +222,20 @@ func (w *Space) joinsVectors() bool {
 
 // shareLoads reports whether the values of stores load the same elements of a tensor.
 func shareLoads(stores []emit.PendingStore, id int) bool {
-	loads := map[string]int{} // how many values have each
-	for _, s := range stores {
-		own := map[string]bool{}
+	same, values := true, map[string]int{} // by element: how many values load it, one after another
+	for i, s := range stores {
 		scalar.Walk(s.Value, func(n scalar.Expr) {
 			if n.Op == scalar.OpLoad && n.Ref == id {
-				own[scalar.Key(n)] = true
+				key := scalar.Key(n)
+				same = same && values[key] >= i
+				values[key] = i + 1
 			}
 		})
-		for key := range own {
-			loads[key]++
-		}
 	}
-	for _, values := range loads {
-		if values < len(stores) {
-			return false
-		}
+	for _, n := range values {
+		same = same && n == len(stores)
 	}
-	return true
+	return same
 }
 
 // maxGatheredOps is the number of operations up to which a thread has several elements whose operands are no vectors
