@@ -129,7 +129,7 @@ func lowerComposites(g *ir.Graph) (*ir.Graph, error) {
 		return nil, err
 	}
 	before := g
-	if g, err = rewriteScatters(g); err != nil {
+	if g, err = passes.Replace(g, scatterOnes); err != nil {
 		return nil, err
 	}
 	if g != before {

@@ -24,7 +24,7 @@ func votesOfDigits(g *Group, m *Member, counted *[]ir.Value) (votes int) {
 		if axis < 0 || g.member(v) != nil || slices.Contains(*counted, v) {
 			continue
 		}
-		if _, ok := s.axisOf(lowDigit(a.at[axis])); !ok {
+		if stepOf(g, m, s.nodeSpace, a.at[axis]) < 0 {
 			votes += votesOfDigit(m, s, v, a.at, axis, len(g.Outer))
 			*counted = append(*counted, v)
 		}

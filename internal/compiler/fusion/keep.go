@@ -20,7 +20,7 @@ const wholeProduct = 64
 // sum of several stored values.
 func (d *decisions) keeps(n *ir.Node, users []*ir.Node) bool {
 	return isScaledSum(n) || d.addsToRow(n, users) || isSplitEpilogue(d, n, users) || withTensorCores && d.options.TensorCores &&
-		(roundsOperand(d, n, users) || isGroupedKernel(n, users) || isProductEpilogue(d, n, users) || isReductionEpilogue(d, n, users) || d.combines(n, users))
+		(roundsOperand(d, n, users) || movesChannels(n, users) || isGroupedKernel(n, users) || isProductEpilogue(d, n, users) || isReductionEpilogue(d, n, users) || d.combines(n, users))
 }
 
 // readers returns the users of a node. Where all that uses a 16-bit value is its conversion to f32, they are the users
@@ -68,6 +68,15 @@ func roundsOperand(d *decisions, n *ir.Node, users []*ir.Node) bool {
 	}
 	return slices.ContainsFunc(users, func(u *ir.Node) bool {
 		return readsOften(d, u, n, 2)
+	})
+}
+
+// movesChannels reports whether a node transposes images for a convolution, which reads each element several times, so
+// that their channels are last.
+func movesChannels(n *ir.Node, users []*ir.Node) bool {
+	return n.Op() == ops.OpTranspose && slices.ContainsFunc(users, func(u *ir.Node) bool {
+		a, ok := u.Attrs().(*ops.ConvAttrs)
+		return ok && u.Input(0) == n.Result(0) && slices.Contains(a.Lhs[:2], len(a.Lhs)-1)
 	})
 }
 

@@ -107,8 +107,8 @@ func (r Rows) AreContiguous() bool {
 				if v.Dim(axis).Is(1) || withTensorCores && !isInnermost(r.partition, v, axis) {
 					continue
 				}
-				if own, ok := s.axisOf(lowDigit(a.at[axis])); ok && m.coordOf(own) >= 0 {
-					if m.coordOf(own) < len(r.Outer) {
+				if own := stepOf(r.Group, m, s.nodeSpace, a.at[axis]); own >= 0 {
+					if own < len(r.Outer) {
 						votes += size
 					} else {
 						votes -= size
@@ -122,6 +122,37 @@ func (r Rows) AreContiguous() bool {
 		}
 	}
 	return votes > 0
+}
+
+// stepOf returns the coordinate of a group whose steps are those of a member's position, −1 for none. In a window it is the
+// longer one of the two that the position is the sum of.
+func stepOf(g *Group, m *Member, s *nodeSpace, e scalar.Expr) int {
+	e = lowDigit(e)
+	if e.Op == scalar.OpSelect { // in the padding of a window
+		e = lowDigit(e.Args[1])
+	}
+	if e.Op == scalar.OpAdd {
+		x, y := stepOf(g, m, s, e.Args[0]), stepOf(g, m, s, e.Args[1])
+		switch {
+		case min(x, y) < 0:
+			return -1
+		case g.extent(y) > g.extent(x):
+			return y
+		}
+		return x
+	}
+	if own, ok := s.axisOf(e); ok {
+		return m.coordOf(own)
+	}
+	return -1
+}
+
+// extent returns the number of values of a coordinate.
+func (g *Group) extent(coord int) int {
+	if coord < len(g.Outer) {
+		return g.Outer[coord]
+	}
+	return g.Inner[coord-len(g.Outer)]
 }
 
 // votesOfStores returns the elements that a member stores contiguously along the outer coordinates, negative for the inner

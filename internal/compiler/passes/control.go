@@ -8,11 +8,13 @@ import (
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
-// controlRules lists the rules of ops with subgraphs, which may have several results.
+// controlRules lists the rules of ops with subgraphs, which may have several results, and of scatters.
 func controlRules() map[ir.Op][]rule {
 	return map[ir.Op][]rule{
 		ops.OpCond: {condKnown},
 		ops.OpScan: {scanZeroLength, scanInvariant, scanHoistSums, scanHoistInvariants},
+
+		ops.OpScatterAdd: {scatterAtConstants},
 	}
 }
 

@@ -16,7 +16,8 @@ import (
 // value that several products use is rounded once, before it is moved (transposed,
 // reshaped, broadcast, sliced, gathered from several devices). A value that only products and sums use is rounded for
 // the sums too: a bias gradient then sums the rounded cotangent that the weight gradient
-// uses, and no f32 copy is kept.
+// uses, and no f32 copy is kept. In bf16 a concatenation of results of products, as in a DenseNet, has rounded
+// operands, unless one is a port or a sum of several arrays, as a residual stream is.
 //
 // Differentiate first, so that products of the backward pass are in half precision too.
 // In f16 small gradients underflow and large ones overflow, so scale the loss
@@ -103,8 +104,12 @@ func (m *mixedCopier) node(n *ir.Node, in []ir.Value) []ir.Value {
 	if isProduct(n) {
 		return m.product(n, in)
 	}
-	if m.gathersForProducts(n) {
-		whole := m.b.CopyWith(n, n.Attrs(), nil, []ir.Value{m.rounded(in[0])})[0]
+	if m.gathersForProducts(n) || m.joinsResults(n, in) {
+		parts := make([]ir.Value, len(in))
+		for i, v := range in {
+			parts[i] = m.rounded(v)
+		}
+		whole := m.b.CopyWith(n, n.Attrs(), nil, parts)[0]
 		out := ops.Convert(m.b, whole, ir.F32)
 		m.halfOf[out] = whole
 		return []ir.Value{out}
@@ -142,6 +147,40 @@ func (m *mixedCopier) sharesRounding(v ir.Value) bool {
 		}
 	}
 	return multiplied
+}
+
+// joinsResults reports whether a node concatenates results of products, or what follows elementwise from one each,
+// and other values that follow from a single array. Those are not ports and no residual streams, whose sums lose
+// digits, and in bf16 they don't overflow.
+func (m *mixedCopier) joinsResults(n *ir.Node, in []ir.Value) bool {
+	if n.Op() != ops.OpConcatenate || in[0].DType() != ir.F32 || m.half != ir.BF16 || m.isOutput[n] {
+		return false
+	}
+	joins := false
+	for _, v := range in {
+		from := arraysOf(v, map[ir.Value]bool{})
+		if len(from) != 1 || v.Node().Op() == ir.OpPort {
+			return false
+		}
+		joins = joins || isContraction(from[0])
+	}
+	return joins
+}
+
+// arraysOf returns the nodes whose results of v's shape v is computed from elementwise, two at least where there are more. seen
+// are values that were looked at before.
+func arraysOf(v ir.Value, seen map[ir.Value]bool) (arrays []*ir.Node) {
+	seen[v] = true
+	n := v.Node()
+	if n.Def().Scalar == nil {
+		return []*ir.Node{n}
+	}
+	for _, in := range n.Inputs() {
+		if len(arrays) < 2 && !seen[in] && in.Shape().Equal(v.Shape()) && in.Node().Op() != ops.OpBroadcastInDim {
+			arrays = append(arrays, arraysOf(in, seen)...)
+		}
+	}
+	return arrays
 }
 
 // gathersForProducts reports whether a node gathers parts of an array for products alone: rounded parts are half

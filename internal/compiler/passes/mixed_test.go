@@ -333,3 +333,48 @@ func TestMixedGathersRoundedParts(t *testing.T) {
 		t.Errorf("gathers of %v:\n%s", got, g)
 	}
 }
+
+// TestMixedConcatenatesRoundedResults: a convolution's result with a bias and the pooled input of a DenseNet's block
+// are concatenated in bf16. Where a residual stream or an input is among the operands, or the result is an output, they stay f32, as in f16.
+func TestMixedConcatenatesRoundedResults(t *testing.T) {
+	joins := func(half ir.DType, f func(b *ir.Builder, result, pooled, x ir.Value) ir.Value) ir.DType {
+		g := mixed(t, half, func(b *ir.Builder) {
+			x, w := b.Input("x", ir.F32, ir.Dims(1, 4, 4, 2)...), b.Param("w", ir.F32, ir.Dims(1, 1, 2, 2)...)
+			result := ops.Conv2D(b, x, w, b.Param("b", ir.F32, ir.N(2)), ops.Conv2DAttrs{})
+			pooled := ops.MaxPool(b, ops.Relu(b, result), ops.PoolAttrs{Sizes: []int{1, 1}})
+			b.Output("y", f(b, result, pooled, x))
+		})
+		for _, n := range g.Nodes() {
+			if n.Op() == ops.OpConcatenate {
+				return n.Result(0).DType()
+			}
+		}
+		t.Fatal("no concatenation:\n", g)
+		return 0
+	}
+	dense := func(b *ir.Builder, result, pooled, _ ir.Value) ir.Value {
+		return ops.Exp(b, ops.Concatenate(b, 3, pooled, result))
+	}
+	if got := joins(ir.BF16, dense); got != ir.BF16 {
+		t.Errorf("a dense block's operands are concatenated in %v", got)
+	}
+	if got := joins(ir.F16, dense); got != ir.F32 {
+		t.Errorf("where f16 is the type of products, they are concatenated in %v", got)
+	}
+	for name, f := range map[string]func(b *ir.Builder, result, pooled, x ir.Value) ir.Value{
+		"residual stream": func(b *ir.Builder, result, pooled, _ ir.Value) ir.Value {
+			return ops.Exp(b, ops.Concatenate(b, 3, ops.Add(b, pooled, result), result))
+		},
+		"input": func(b *ir.Builder, result, _, x ir.Value) ir.Value {
+			return ops.Exp(b, ops.Concatenate(b, 3, x, result))
+		},
+		"no product": func(b *ir.Builder, _, pooled, _ ir.Value) ir.Value {
+			return ops.Exp(b, ops.Concatenate(b, 3, pooled, pooled))
+		},
+		"output": func(b *ir.Builder, result, pooled, _ ir.Value) ir.Value { return ops.Concatenate(b, 3, pooled, result) },
+	} {
+		if got := joins(ir.BF16, f); got != ir.F32 {
+			t.Errorf("%s: concatenated in %v", name, got)
+		}
+	}
+}

@@ -76,6 +76,18 @@ func (r *run) walk(g *ir.Graph, node func(s site) ([]ir.Value, bool)) (*ir.Graph
 	return out, err
 }
 
+// Replace replaces nodes with one result, in bodies too, by what f computes from their operands. Nodes for which that is the
+// zero Value stay. Replace returns g itself where all do.
+func Replace(g *ir.Graph, f func(b *ir.Builder, n *ir.Node, in []ir.Value) ir.Value) (*ir.Graph, error) {
+	r := newRun(Options{})
+	return r.walk(g, func(s site) ([]ir.Value, bool) {
+		if v := f(s.b, s.n, s.in); v.Valid() {
+			return []ir.Value{v}, true
+		}
+		return r.copyNode(s, func(body *ir.Graph) (*ir.Graph, error) { return Replace(body, f) })
+	})
+}
+
 // checkResults checks that a replacement preserves the types of a node's results.
 func (r *run) checkResults(s site, results []ir.Value) {
 	for i, v := range results {

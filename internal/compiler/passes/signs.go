@@ -17,7 +17,7 @@ import (
 func RoundedSigns(g *ir.Graph) (*ir.Graph, error) {
 	uses := g.Uses()
 	reads := func(n *ir.Node) bool {
-		return isSignTest(n) && isRoundedOperand(n.Input(0), uses) && (isEpilogue(n.Input(0), uses) || wholes(n.Input(0)) > 1)
+		return isSignTest(n) && isRoundedOperand(n.Input(0), uses) && (isEpilogue(n.Input(0), uses) || len(arraysOf(n.Input(0), map[ir.Value]bool{})) > 1)
 	}
 	return replaceNodes(g, reads, func(s site) ir.Value {
 		rounded := ops.Convert(s.b, ops.Convert(s.b, s.in[0], ir.BF16), ir.F32)
@@ -61,31 +61,13 @@ func isRoundedOperand(v ir.Value, uses [][]*ir.Node) bool {
 	return rounded
 }
 
-// wholes counts the values of v's shape that v is computed from elementwise. It stops at two.
-func wholes(v ir.Value) (count int) {
-	cone := []ir.Value{v}
-	for i := 0; i < len(cone) && count < 2; i++ {
-		n := cone[i].Node()
-		if n.Def().Scalar == nil {
-			count++
-			continue
-		}
-		for _, in := range n.Inputs() {
-			if in.Shape().Equal(v.Shape()) && in.Node().Op() != ops.OpBroadcastInDim && !slices.Contains(cone, in) {
-				cone = append(cone, in)
-			}
-		}
-	}
-	return count
-}
-
 // isEpilogue reports whether v is computed elementwise from results of products and from
 // smaller values, and nothing but v reads the values in between.
 func isEpilogue(v ir.Value, uses [][]*ir.Node) bool {
 	cone, products := []*ir.Node{v.Node()}, 0
 	for i := 0; i < len(cone); i++ {
 		n := cone[i]
-		if _, is := n.Def().Lower.(*ir.ContractLowering); is {
+		if isContraction(n) {
 			products++
 			continue
 		}

@@ -58,24 +58,31 @@ func TestRoundedSigns(t *testing.T) {
 		if (h != g) != c.reads {
 			t.Errorf("%s: a derivative reads the rounded value: %v, not %v\n%s", c.name, h != g, c.reads, h)
 		}
-		inputs := map[string]*ir.Array{}
-		for k, p := range g.Ports() {
-			dims, _ := p.Value.Shape().Ints()
-			a := ir.NewArray(ir.F32, dims...)
-			for i := range a.F {
-				a.F[i] = float64((i*37+k*5)%23-11) / 8
-			}
-			inputs[p.Name] = a
-		}
-		want, err := ir.Eval(g, inputs, ir.EvalOptions{})
-		got, err2 := ir.Eval(h, inputs, ir.EvalOptions{})
-		if err := errors.Join(err, err2); err != nil {
-			t.Fatal(err)
-		}
+		want, got := evalBoth(t, g, h)
 		for i := range want {
 			if !slices.Equal(got[i].F, want[i].F) {
 				t.Errorf("%s: %s is %v, and was %v before", c.name, g.Outputs()[i].Name, got[i].F, want[i].F)
 			}
 		}
 	}
+}
+
+// evalBoth returns the results of two graphs for the same values of their ports.
+func evalBoth(t *testing.T, g, h *ir.Graph) (want, got []*ir.Array) {
+	t.Helper()
+	inputs := map[string]*ir.Array{}
+	for k, p := range g.Ports() {
+		dims, _ := p.Value.Shape().Ints()
+		a := ir.NewArray(ir.F32, dims...)
+		for i := range a.F {
+			a.F[i] = float64((i*37+k*5)%23-11) / 8
+		}
+		inputs[p.Name] = a
+	}
+	want, err := ir.Eval(g, inputs, ir.EvalOptions{})
+	got, err2 := ir.Eval(h, inputs, ir.EvalOptions{})
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	return want, got
 }

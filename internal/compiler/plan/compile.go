@@ -243,6 +243,9 @@ func (c *compiler) simplify(g *ir.Graph) (*ir.Graph, error) {
 		if g, err = passes.RoundedSigns(g); err != nil {
 			return nil, err
 		}
+		if g, err = passes.ChannelsLast(g); err != nil {
+			return nil, err
+		}
 		if g, err = passes.Narrow(g); err != nil {
 			return nil, err
 		}

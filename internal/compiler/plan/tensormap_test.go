@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/rlx-go/rlx/autodiff"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/plantest"
 	"github.com/rlx-go/rlx/ir"
@@ -72,6 +73,19 @@ func TestProductsOfWarpGroupsHaveTensorMaps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	p := compiledForTensorMaps(t, g)
+	want := []plan.TensorMap{
+		{TensorMap: loop.TensorMap{Array: 0, Dims: []int{512, 1024}, Strides: []int{512}, Size: []int{64, 128}}, DType: ir.BF16},
+		{TensorMap: loop.TensorMap{Array: 1, Dims: []int{1024, 512}, Strides: []int{1024}, Size: []int{64, 64}}, DType: ir.BF16},
+	}
+	if got := p.Kernels[0].TensorMaps; !reflect.DeepEqual(got, want) {
+		t.Errorf("tensor maps %+v, want %+v", got, want)
+	}
+}
+
+// compiledForTensorMaps is a graph's plan for a target with tensor maps.
+func compiledForTensorMaps(t *testing.T, g *ir.Graph) *plan.Plan {
+	t.Helper()
 	m, err := ir.NewModule("m", ir.Entry{Name: "run", Graph: g})
 	if err != nil {
 		t.Fatal(err)
@@ -82,12 +96,34 @@ func TestProductsOfWarpGroupsHaveTensorMaps(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := []plan.TensorMap{
-		{TensorMap: loop.TensorMap{Array: 0, Dims: []int{512, 1024}, Strides: []int{512}, Size: []int{64, 128}}, DType: ir.BF16},
-		{TensorMap: loop.TensorMap{Array: 1, Dims: []int{1024, 512}, Strides: []int{1024}, Size: []int{64, 64}}, DType: ir.BF16},
+	return p
+}
+
+// TestConvolutionsOfPlanesHaveTensorMaps convolves planes, forward and for both gradients: images are transposed to channels last
+// before, and the convolution and its gradient by images copy them by tensor maps.
+func TestConvolutionsOfPlanesHaveTensorMaps(t *testing.T) {
+	g, err := ir.Build("loss", func(b *ir.Builder) {
+		x, w := b.Param("x", ir.BF16, ir.Dims(16, 64, 28, 28)...), b.Param("w", ir.BF16, ir.Dims(64, 64, 3, 3)...)
+		y := ops.ConvGeneral(b, x, w, ops.ConvAttrs{PadLo: []int{1, 1}, PadHi: []int{1, 1}})
+		b.Output("loss", ops.ReduceSum(b, ops.Square(b, ops.Convert(b, y, ir.F32))))
+	})
+	if err == nil {
+		g, err = autodiff.Grad(g, "loss")
 	}
-	if got := p.Kernels[0].TensorMaps; !reflect.DeepEqual(got, want) {
-		t.Errorf("tensor maps %+v, want %+v", got, want)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := 0
+	for _, k := range compiledForTensorMaps(t, g).Kernels {
+		if strings.HasPrefix(k.Name, "contract_conv") && len(k.TensorMaps) > 0 {
+			copied++
+		}
+		if strings.Contains(k.Name, "left_relayout") {
+			t.Errorf("%s copies images for one convolution", k.Name)
+		}
+	}
+	if copied < 2 {
+		t.Errorf("%d convolutions by tensor maps, want 2", copied)
 	}
 }
 

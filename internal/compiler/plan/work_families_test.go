@@ -64,10 +64,8 @@ var busy = map[string][]string{
 		"further spatial transformer, WebGPU, contract_conv_general_mul_zero",
 	},
 	places: {
-		"unusual wgan gp, H200, bf16, reduce_conv_general_parts",
 		"unusual unet 3d, H200, bf16, contract_conv_general",
 		"unusual unet 3d, H200, bf16, contract_conv_general_parts",
-		"unusual inception, H200, bf16, reduce_reduce_sum_convert",
 	},
 	pivots: {"unusual glow, H200, bf16, kernels_lu_eliminate"},
 	apart: {

@@ -204,7 +204,7 @@ func (w *Space) vectorizes() bool {
 
 // joinsVectors reports whether all accesses of four elements are vectors, as of rows that are read by indices, or on CUDA in
 // the branches of a concatenation, see [emit.NarrowBranches] (H200: concatenations of 160 to 1,024 channels moved 1,160 GB/s
-// by single elements). Elsewhere than on CUDA the four may share one element, such as the index.
+// by single elements). The four may share elements, such as the index.
 func (w *Space) joinsVectors() bool {
 	s := emit.Schedule{Family: emit.Elements, Each: emit.VectorWidth}
 	if emit.CostlyBarriers(w.e.Caps) || !w.Fits(s) {
@@ -213,24 +213,29 @@ func (w *Space) joinsVectors() bool {
 	m := emit.NewVectorizer(w.e.Sibling())
 	stores := vectorStores(m, w.Group, m.Position("i", fusion.Product(w.Group.Outer)/s.Each), s.Each)
 	for id := range m.Scalars {
-		if m.Partition.Tensor(id).Len() > 1 && (w.e.Caps.Dialect == dtype.CUDA || !loadOne(stores, id)) {
+		if m.Partition.Tensor(id).Len() > 1 && !shareLoads(stores, id) {
 			return false
 		}
 	}
 	return true
 }
 
-// loadOne reports whether the values of stores load one element of a tensor.
-func loadOne(stores []emit.PendingStore, id int) bool {
-	loads := map[string]bool{}
-	for _, s := range stores {
+// shareLoads reports whether the values of stores load the same elements of a tensor.
+func shareLoads(stores []emit.PendingStore, id int) bool {
+	same, values := true, map[string]int{} // by element: how many values load it, one after another
+	for i, s := range stores {
 		scalar.Walk(s.Value, func(n scalar.Expr) {
 			if n.Op == scalar.OpLoad && n.Ref == id {
-				loads[scalar.Key(n)] = true
+				key := scalar.Key(n)
+				same = same && values[key] >= i
+				values[key] = i + 1
 			}
 		})
 	}
-	return len(loads) == 1
+	for _, n := range values {
+		same = same && n == len(stores)
+	}
+	return same
 }
 
 // maxGatheredOps is the number of operations up to which a thread has several elements whose operands are no vectors

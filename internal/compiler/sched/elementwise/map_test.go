@@ -92,10 +92,15 @@ func TestConcatenationsAreVectorized(t *testing.T) {
 	}
 }
 
-// TestRowsByIndicesAreVectorized reads rows by indices by WebGPU: as vectors, in which the index is loaded once, where rows are
-// whole vectors.
+// TestRowsByIndicesAreVectorized reads rows by indices by WebGPU and CUDA: as vectors, in which the index is loaded once, where
+// rows are whole vectors.
 func TestRowsByIndicesAreVectorized(t *testing.T) {
-	target := plan.WebGPU()
+	for _, target := range []plan.Target{plan.WebGPU(), schedtest.Hopper()} {
+		t.Run(target.Name, func(t *testing.T) { vectorizesRowsByIndices(t, target) })
+	}
+}
+
+func vectorizesRowsByIndices(t *testing.T, target plan.Target) {
 	target.Device = hardware.H200()
 	target.Device.Launch = 1 // any map is large
 	for width, want := range map[int]bool{24: true, 36: true, 22: false, 7: false} {

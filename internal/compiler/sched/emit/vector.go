@@ -236,14 +236,16 @@ func shallow(s loop.Stmt) []loop.Stmt {
 	return []loop.Stmt{s}
 }
 
-// AllWide reports whether all accesses of statements that vary in a loop, or with a variable outside of loops, are vectors.
+// AllWide reports whether all accesses of statements that vary in a loop, or with a variable outside of loops, are vectors
+// or loads that a vector's results share, as of one scale for four channels.
 func (m *Vectorizer) AllWide(body []loop.Stmt, name string) bool {
-	wide, varying := true, map[string]bool{name: true}
+	varying, stores := map[string]bool{name: true}, 0
+	loads := map[scalar.Expr]int{} // that are no vectors: how often each is
 	varies := func(x scalar.Expr) bool {
 		return scalar.Any(x, func(n scalar.Expr) bool { return n.Op == scalar.OpVar && varying[n.Name] })
 	}
-	look := func(array int, at scalar.Expr) {
-		wide = wide && (array < 0 || m.Widths[array] == VectorWidth || !varies(at))
+	narrow := func(array int, at scalar.Expr) bool {
+		return array >= 0 && m.Widths[array] != VectorWidth && varies(at)
 	}
 	loop.Walk(body, func(s loop.Stmt) {
 		if f, is := s.(*loop.For); is {
@@ -256,8 +258,8 @@ func (m *Vectorizer) AllWide(body []loop.Stmt, name string) bool {
 		}
 		loop.MapExprs(shallow(s), func(x scalar.Expr) scalar.Expr {
 			scalar.Walk(x, func(n scalar.Expr) {
-				if n.Op == scalar.OpLoad {
-					look(n.Ref, n.Args[0])
+				if n.Op == scalar.OpLoad && narrow(n.Ref, n.Args[0]) {
+					loads[m.Simplifier.Shared(n)]++
 				}
 			})
 			for _, defined := range append(loop.Defines(s), loop.Assigns(s)...) {
@@ -265,11 +267,15 @@ func (m *Vectorizer) AllWide(body []loop.Stmt, name string) bool {
 			}
 			return x
 		})
-		if s, is := s.(*loop.Store); is {
-			look(s.Array, s.At)
+		if s, is := s.(*loop.Store); is && narrow(s.Array, s.At) {
+			stores++
 		}
 	})
-	return wide
+	all := 0
+	for _, n := range loads {
+		all += n
+	}
+	return stores == 0 && all >= VectorWidth*len(loads)
 }
 
 // Block writes statements with vectors for their elements. A vector is loaded at its first

@@ -4,7 +4,6 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/internal/compiler/sched/emit"
 	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -20,11 +19,12 @@ const (
 var VectorPerThread = emit.Schedule{Family: emit.Columns, Lanes: 1, Rows: emit.GroupThreads, Each: emit.VectorWidth, Split: 1}
 
 // canShareThread reports whether a thread may reduce a vector of adjacent rows: short rows that are
-// contiguous across rows, in one stage. On CUDA only: elsewhere it is not measured.
+// contiguous across rows, in one stage or by points in registers. On CUDA only: elsewhere it is not measured.
 func canShareThread(e *emit.Emitter, g *fusion.Group) bool {
 	n, length := len(g.Outer), fusion.Product(g.Inner)
-	return emit.WithMma && e.Caps.Dialect == dtype.CUDA && n > 0 && g.Outer[n-1]%emit.VectorWidth == 0 &&
-		length <= maxAdjacentLength && length*emit.VectorWidth*max(g.Weight(), 1) <= maxAdjacentWeight && g.Rows().CanSplit() && g.Rows().AreContiguous()
+	return onCUDA(e) && n > 0 && g.Outer[n-1]%emit.VectorWidth == 0 && length <= maxAdjacentLength &&
+		length*emit.VectorWidth*max(g.Weight(), 1) <= maxAdjacentWeight && g.Rows().AreContiguous() &&
+		(g.Rows().CanSplit() || rowLayoutOf(e.Caps, RowPerThread(g), g).chunks == length)
 }
 
 // shareThread returns the schedule of a vector of adjacent rows per thread where these fill the
@@ -47,10 +47,26 @@ func adjacentRows(e *emit.Emitter, g *fusion.Group) (l emit.Launch, ok bool) {
 			rows = append(rows, rowOfThread(e, g, row))
 		}
 		var body []loop.Stmt
-		body, ok = vectors(e, e.Nested(func() { reduceTogether(rows) }))
+		if g.Rows().CanSplit() {
+			body, ok = vectors(e, e.Nested(func() { reduceTogether(rows) }))
+		} else {
+			body, ok = vectorsAlong(e, e.Nested(func() { reduceInStages(rows) }), i.Name)
+		}
 		e.Add(body...)
 	})
 	return e.Launch(g.Name()), ok
+}
+
+// reduceInStages writes the reductions of rows of one thread, row by row, with all points in registers.
+func reduceInStages(rows []*rowEmitter) {
+	for _, r := range rows {
+		r.shape.chunks, r.each = fusion.Product(r.g.Inner), 1
+		for range r.shape.chunks {
+			r.points, r.loads = append(r.points, map[ir.Value]scalar.Expr{}), append(r.loads, map[scalar.Expr]scalar.Expr{})
+		}
+		r.loads = append(r.loads, map[scalar.Expr]scalar.Expr{})
+		r.rows()
+	}
 }
 
 // rowOfThread is the emitter of one of the rows of a thread, at outer coordinates.

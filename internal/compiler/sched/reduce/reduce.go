@@ -65,7 +65,7 @@ func (w *Space) Emit(s emit.Schedule) []emit.Launch {
 		if l, ok := adjacentRows(e, g); ok {
 			return []emit.Launch{l}
 		}
-		s = shapeContiguous(e, g)
+		s = w.alone(shapeContiguous(e, g))
 	}
 	shape := rowLayoutOf(e.Caps, s, g)
 	if emit.WithMma && (byVectors(shape, g, e.Caps.Dialect) || keepsVectors(shape, g, e)) {

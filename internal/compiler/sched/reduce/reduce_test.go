@@ -166,6 +166,16 @@ var shortReductions = []struct {
 		w := ops.Convert(b, b.Input("w", ir.F32, ir.Dims(5, 5, 1, channels)...), ir.BF16)
 		return ops.Conv2D(b, x, w, ir.Value{}, ops.Conv2DAttrs{PadLo: []int{2, 2}, PadHi: []int{2, 2}, Groups: channels})
 	}},
+	{"max pool with the number of its maxima", func(b *ir.Builder, batch, side, channels int) ir.Value {
+		windows := ops.Windows(b, b.Input("x", ir.F32, ir.Dims(batch, side, side, channels)...), ops.WindowsAttrs{Axes: []int{1, 2}, Sizes: []int{3, 3}})
+		most := ops.KeepDims(b, ops.ReduceMax, windows, 4, 5)
+		return ops.ReduceSum(b, ops.Convert(b, ops.Eq(b, windows, ops.BroadcastTo(b, most, windows.Shape())), ir.F32), 4, 5)
+	}},
+	{"windows with a weight for each position", func(b *ir.Builder, batch, side, channels int) ir.Value {
+		x := b.Input("x", ir.F32, ir.Dims(batch, side, side, channels)...)
+		x = ops.Mul(b, x, b.Input("weight", ir.F32, ir.Dims(side, side, 1)...))
+		return ops.AvgPool(b, x, ops.AvgPoolAttrs{PoolAttrs: ops.PoolAttrs{Sizes: []int{3, 3}, PadLo: []int{1, 1}, PadHi: []int{1, 1}}})
+	}},
 	{"mean over positions", func(b *ir.Builder, batch, side, channels int) ir.Value {
 		return ops.Relu(b, ops.Mean(b, b.Input("x", ir.F32, ir.Dims(4*batch*side, side, channels)...), 1))
 	}},
@@ -255,6 +265,43 @@ func TestTilesOfWindows(t *testing.T) {
 				}
 				schedtest.RunOn(t, g, forced, 0)
 			}
+		})
+	}
+}
+
+// TestTilesOfPlanes reduces windows along the last axis: depthwise convolutions of planes, whose rows are adjacent in memory along
+// the planes' last axis, in tiles of positions of the axis before, and short ones along one axis with a row for each thread.
+func TestTilesOfPlanes(t *testing.T) {
+	for _, c := range []struct {
+		name  string
+		x, w  []int
+		a     ops.ConvAttrs
+		tiles bool
+	}{
+		{"3 by 3", []int{2, 8, 8, 10}, []int{8, 1, 3, 3}, ops.ConvAttrs{PadLo: []int{1, 1}, PadHi: []int{1, 1}}, true},
+		{"5 by 5, stride 1 by 2", []int{2, 4, 12, 9}, []int{4, 1, 5, 5}, ops.ConvAttrs{Strides: []int{1, 2}, PadLo: []int{2, 2}, PadHi: []int{2, 2}}, false},
+		{"4 along one axis", []int{2, 16, 31}, []int{16, 1, 4}, ops.ConvAttrs{PadLo: []int{3}, PadHi: []int{0}}, false},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			c.a.FeatureGroups = ir.N(c.w[0])
+			g := schedtest.Build(t, func(b *ir.Builder) {
+				b.Output("y", ops.ConvGeneral(b, b.Input("x", ir.BF16, ir.Dims(c.x...)...), b.Param("w", ir.BF16, ir.Dims(c.w...)...), c.a))
+			})
+			tiles, columns := false, false
+			forced := schedtest.Forced(t, g, schedtest.Hopper(), func(o *plan.Choice) (emit.Schedule, bool) {
+				columns = columns || o.Candidates[0].Family == emit.Columns && o.Candidates[0].Lanes == 1
+				for _, r := range o.Candidates {
+					if r.Family == emit.Columns && r.M > 0 {
+						tiles = true
+						return r.Schedule, true
+					}
+				}
+				return emit.Schedule{}, false
+			})
+			if tiles != c.tiles || !columns && c.a.Strides == nil {
+				t.Errorf("tiles: %t; a row for each thread: %t", tiles, columns)
+			}
+			schedtest.RunOn(t, g, forced, 0)
 		})
 	}
 }

@@ -19,7 +19,7 @@ type tile struct {
 	width   int     // adjacent rows
 	axis    int     // outer axis of the positions
 	rows    int     // positions
-	points  int     // points of the last inner axis at a time
+	points  int     // points of the last inner axis at a time, or all of a small window
 	sharing float64 // loads of the rows and points by themselves for each load of the tile
 }
 
@@ -27,11 +27,13 @@ type tile struct {
 const (
 	maxTileRows   = 8
 	maxTilePoints = 8
+	maxWindow     = 49
 	minSharing    = 2
 )
 
 // tileOf returns the tile of a reduction whose rows are contiguous across rows, in one stage, where barriers are not
-// costly. On CUDA the adjacent rows are a vector. Elsewhere they are where they share more elements than one row does and
+// costly. On CUDA the adjacent rows are a vector, but for windows of planes, whose neighbours read no aligned vectors (H200:
+// depthwise convolutions of 5 by 5 took 542 µs by lanes). Elsewhere they are where they share more elements than one row does and
 // the tiles fill the device, as in convolutions of four channels a group (H200, WebGPU: a ResNeXt took 0.85 of the time); sums
 // that are split take longer by fewer threads (a ShuffleNet 1.17 times as long).
 func tileOf(e *emit.Emitter, g *fusion.Group) (best tile, ok bool) {
@@ -49,19 +51,36 @@ func tilesOf(e *emit.Emitter, g *fusion.Group) (out []tile) {
 	if emit.CostlyBarriers(e.Caps) || last < 1 || !g.Rows().CanSplit() || !g.Rows().AreContiguous() || !isWindowed(g) {
 		return nil
 	}
-	cuda := emit.WithMma && e.Caps.Dialect == dtype.CUDA
+	points, window := largestDivisor(lastSize(g.Inner), maxTilePoints), fusion.Product(g.Inner)
 	for _, width := range []int{1, emit.VectorWidth} {
-		if g.Outer[last]%width != 0 || cuda && width == 1 {
-			continue
-		}
 		for axis, n := range g.Outer[:last] {
-			t := tile{width, axis, largestDivisor(n, maxTileRows), largestDivisor(lastSize(g.Inner), maxTilePoints), math.Inf(1)}
-			if t.rows > 1 && t.points > 1 && (width == 1 || cuda || t.schedule(e, g).Split == 1) {
+			t := tile{width, axis, largestDivisor(n, maxTileRows), points, math.Inf(1)}
+			if width == 1 && onCUDA(e) {
+				if window > maxWindow || !overlaps(e, g) {
+					continue
+				}
+				t.points = window
+			}
+			if t.rows > 1 && t.points > 1 && g.Outer[last]%width == 0 && (width == 1 || onCUDA(e) || t.schedule(e, g).Split == 1) {
 				out = append(out, t)
 			}
 		}
 	}
 	return out
+}
+
+// onCUDA reports whether kernels are for CUDA.
+func onCUDA(e *emit.Emitter) bool { return emit.WithMma && e.Caps.Dialect == dtype.CUDA }
+
+// overlaps reports whether adjacent rows share elements at neighbouring points, as along the last axis of a window over
+// planes: their loads are no aligned vectors.
+func overlaps(e *emit.Emitter, g *fusion.Group) bool {
+	pair := tile{width: 2, rows: 1, points: fusion.Product(g.Inner)}
+	rows := pair.rowsAt(e.Sibling(), g, fusion.Coords("row", pair.dims(g)))
+	next := pair.loadsOf(rows[1], 0)
+	return slices.ContainsFunc(pair.loadsOf(rows[0], 1), func(x scalar.Expr) bool {
+		return slices.ContainsFunc(next, func(y scalar.Expr) bool { return scalar.Equal(x, y) })
+	})
 }
 
 // isWindowed reports whether a group reduces one member over several axes, as windows do.
@@ -115,7 +134,7 @@ func (t tile) sharingIn(e *emit.Emitter, g *fusion.Group) float64 {
 			}
 		}
 	}
-	if emit.WithMma && e.Caps.Dialect == dtype.CUDA && loadsAlone(t, rows) {
+	if onCUDA(e) && t.width > 1 && loadsAlone(t, rows) {
 		return 0
 	}
 	return float64(all) / float64(max(len(distinct), 1))
@@ -198,11 +217,10 @@ func emitTiles(e *emit.Emitter, g *fusion.Group, t tile, s emit.Schedule) (out [
 	dims, groups := t.dims(g), fusion.Product(g.Inner)/t.points
 	tiles, each := fusion.Product(dims), emit.CeilDiv(groups, s.Split)
 	var partials []*fusion.Tensor
-	cuda := emit.WithMma && e.Caps.Dialect == dtype.CUDA
 	e.Threads(tiles*s.Split, func(i scalar.Expr) {
 		part, base := scalar.FloorDiv(i, loop.Int(tiles)), e.Unflatten(scalar.Mod(i, loop.Int(tiles)), dims)
 		rows := t.rowsAt(e, g, base)
-		if !cuda { // where no vectorizer follows, an element that rows or points share is loaded once
+		if !onCUDA(e) || t.width == 1 { // where no vectorizer follows, an element that rows or points share is loaded once
 			loads := []map[scalar.Expr]scalar.Expr{{}}
 			for _, r := range rows {
 				r.points, r.loads = make([]map[ir.Value]scalar.Expr, 1), loads
@@ -215,7 +233,7 @@ func emitTiles(e *emit.Emitter, g *fusion.Group, t tile, s emit.Schedule) (out [
 			accs := reducePoints(rows, points, groups, t.points)
 			if s.Split == 1 {
 				finishTogether(rows, accs)
-				if t.width > 1 && !cuda {
+				if t.width > 1 && !onCUDA(e) {
 					emit.NewVectorizer(e).LoadIn(points)
 				}
 				return
@@ -225,7 +243,7 @@ func emitTiles(e *emit.Emitter, g *fusion.Group, t tile, s emit.Schedule) (out [
 				e.Add(r.storePartials(partials, accs[j], part)...)
 			}
 		})
-		if ok = true; emit.WithMma && cuda {
+		if ok = true; onCUDA(e) && t.width > 1 {
 			body, ok = vectors(e, body)
 		}
 		e.Add(body...)
