@@ -16,6 +16,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/irtest"
 	"github.com/rlx-go/rlx/ir/irtest/families"
+	"github.com/rlx-go/rlx/ir/irtest/layers"
 	"github.com/rlx-go/rlx/native"
 	"github.com/rlx-go/rlx/native/cuda"
 )
@@ -83,6 +84,20 @@ func BenchmarkFurther(b *testing.B) { timeFamilies(b, families.Further, familyTi
 
 // BenchmarkUnusual is BenchmarkFamilies of models of unusual structure.
 func BenchmarkUnusual(b *testing.B) { timeFamilies(b, families.Unusual, familyTimes(b)) }
+
+// BenchmarkLayers times training steps of the layers of package layers in bf16. Verbose, it prints the time of each kernel, of
+// which bench/lost.py lists the slow ones.
+func BenchmarkLayers(b *testing.B) {
+	d := gpu(b)
+	c := stepPrecisions[0]
+	for _, l := range layers.All() {
+		b.Run(strings.ReplaceAll(l.Name, " ", "_"), func(b *testing.B) {
+			g, err := l.Step()
+			must(b, err)
+			timeStep(b, d, mixed(b, g, c.half), c.o, func(string) int { return l.Below })
+		})
+	}
+}
 
 // BenchmarkForward times the losses of the same models without their gradients, in the batches of a server, one or a
 // few examples, unless RLX_BENCH_TIMES has another multiple of the batches of package families.

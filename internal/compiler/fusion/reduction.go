@@ -136,7 +136,7 @@ func stepOf(g *Group, m *Member, s *nodeSpace, e scalar.Expr) int {
 		switch {
 		case min(x, y) < 0:
 			return -1
-		case g.extent(y) > g.extent(x):
+		case extent(g, y) > extent(g, x):
 			return y
 		}
 		return x
@@ -147,8 +147,8 @@ func stepOf(g *Group, m *Member, s *nodeSpace, e scalar.Expr) int {
 	return -1
 }
 
-// extent returns the number of values of a coordinate.
-func (g *Group) extent(coord int) int {
+// extent returns the number of values of a group's coordinate.
+func extent(g *Group, coord int) int {
 	if coord < len(g.Outer) {
 		return g.Outer[coord]
 	}

@@ -45,7 +45,7 @@ var convolutionCases = []struct {
 	{"that of odd channels", ir.BF16, []int{2, 7, 9, 40}, []int{2, 7, 9, 40}, byWeights(ops.ConvAttrs{PadLo: []int{1, 1}, PadHi: []int{1, 1}}), false},
 	{"that of f32", ir.F32, []int{2, 7, 9, 64}, []int{2, 7, 9, 40}, byWeights(ops.ConvAttrs{PadLo: []int{1, 1}, PadHi: []int{1, 1}}), false},
 	{"channels that do not fill pieces", ir.BF16, []int{2, 7, 9, 36}, []int{3, 3, 36, 40}, nhwc(2, ops.ConvAttrs{PadLo: []int{1, 1}, PadHi: []int{1, 1}}), false},
-	{"channels first", ir.BF16, []int{2, 64, 7, 9}, []int{40, 64, 3, 3}, ops.ConvAttrs{PadLo: []int{1, 1}, PadHi: []int{1, 1}}, false},
+	{"channels first", ir.BF16, []int{2, 64, 7, 9}, []int{40, 64, 3, 3}, ops.ConvAttrs{PadLo: []int{1, 1}, PadHi: []int{1, 1}}, true},
 	{"a dilated operand", ir.BF16, []int{2, 7, 9, 64}, []int{3, 3, 64, 40}, nhwc(2, ops.ConvAttrs{LhsDilation: []int{2, 1}, PadLo: []int{1, 1}, PadHi: []int{1, 1}}), false},
 	{"groups", ir.BF16, []int{2, 7, 9, 128}, []int{3, 3, 64, 40}, nhwc(2, ops.ConvAttrs{FeatureGroups: ir.N(2)}), false},
 	{"wide padding in three axes", ir.BF16, []int{1, 3, 3, 3, 64}, []int{2, 2, 2, 64, 24}, nhwc(3, ops.ConvAttrs{PadLo: []int{1, 1, 17}, PadHi: []int{0, 0, 0}}), false},
