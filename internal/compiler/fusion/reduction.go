@@ -136,7 +136,7 @@ func stepOf(g *Group, m *Member, s *nodeSpace, e scalar.Expr) int {
 		switch {
 		case min(x, y) < 0:
 			return -1
-		case extent(g, y) > extent(g, x):
+		case g.Rows().extent(y) > g.Rows().extent(x):
 			return y
 		}
 		return x
@@ -147,12 +147,12 @@ func stepOf(g *Group, m *Member, s *nodeSpace, e scalar.Expr) int {
 	return -1
 }
 
-// extent returns the number of values of a group's coordinate.
-func extent(g *Group, coord int) int {
-	if coord < len(g.Outer) {
-		return g.Outer[coord]
+// extent returns the number of values of a coordinate.
+func (r Rows) extent(coord int) int {
+	if coord < len(r.Outer) {
+		return r.Outer[coord]
 	}
-	return g.Inner[coord-len(g.Outer)]
+	return r.Inner[coord-len(r.Outer)]
 }
 
 // votesOfStores returns the elements that a member stores contiguously along the outer coordinates, negative for the inner
