@@ -18,6 +18,14 @@ var castagnoli = crc32.MakeTable(crc32.Castagnoli)
 // npm package has the same.
 type checksum uint32
 
+// checksumOf returns the checksum of tensors alone.
+func checksumOf(values map[string]Tensor) (c checksum) {
+	for name, x := range values {
+		c.addTensor(name, x)
+	}
+	return c
+}
+
 func (c *checksum) addTensor(name string, x Tensor) { c.add(name, x.Data) }
 
 func (c *checksum) addMetadata(metadata map[string]string) {
@@ -46,10 +54,7 @@ func (c checksum) check(metadata map[string]string) error {
 
 // withChecksum returns the metadata of a checkpoint with its checksum.
 func withChecksum(values map[string]Tensor, metadata map[string]string) map[string]string {
-	var c checksum
-	for name, x := range values {
-		c.addTensor(name, x)
-	}
+	c := checksumOf(values)
 	c.addMetadata(metadata)
 	out := map[string]string{}
 	maps.Copy(out, metadata)
@@ -63,9 +68,5 @@ func checked(values map[string]Tensor, metadata map[string]string, err error) (m
 	if err != nil {
 		return nil, nil, err
 	}
-	var c checksum
-	for name, x := range values {
-		c.addTensor(name, x)
-	}
-	return values, metadata, c.check(metadata)
+	return values, metadata, checksumOf(values).check(metadata)
 }
