@@ -61,10 +61,7 @@ func adjacentRows(e *emit.Emitter, g *fusion.Group) (l emit.Launch, ok bool) {
 func reduceInStages(rows []*rowEmitter) {
 	for _, r := range rows {
 		r.shape.chunks, r.each = fusion.Product(r.g.Inner), 1
-		for range r.shape.chunks {
-			r.points, r.loads = append(r.points, map[ir.Value]scalar.Expr{}), append(r.loads, map[scalar.Expr]scalar.Expr{})
-		}
-		r.loads = append(r.loads, map[scalar.Expr]scalar.Expr{})
+		r.keepPoints()
 		r.rows()
 	}
 }

@@ -125,14 +125,19 @@ func newRowEmitter(e *emit.Emitter, g *fusion.Group, shape rowLayout, workgroup 
 	name := e.Name("row")
 	r.Body = append(r.Body, &loop.Let{Name: name, Value: row})
 	r.row = r.Unflatten(scalar.NewVar(name, row.Type, 0, int64(rows-1)), g.Outer)
-	for range shape.chunks {
+	r.keepPoints()
+	return r
+}
+
+// keepPoints prepares the variables of unrolled points.
+func (r *rowEmitter) keepPoints() {
+	for range r.shape.chunks {
 		r.points = append(r.points, map[ir.Value]scalar.Expr{})
 		r.loads = append(r.loads, map[scalar.Expr]scalar.Expr{})
 	}
 	if emit.WithMma {
 		r.loads = append(r.loads, map[scalar.Expr]scalar.Expr{})
 	}
-	return r
 }
 
 // let is [loop.Writer.Let] for values that are simple already: it computes neither their simplest form
