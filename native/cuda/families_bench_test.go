@@ -85,14 +85,18 @@ func BenchmarkFurther(b *testing.B) { timeFamilies(b, families.Further, familyTi
 // BenchmarkUnusual is BenchmarkFamilies of models of unusual structure.
 func BenchmarkUnusual(b *testing.B) { timeFamilies(b, families.Unusual, familyTimes(b)) }
 
-// BenchmarkLayers times training steps of the layers of package layers in bf16. Verbose, it prints the time of each kernel, of
-// which bench/lost.py lists the slow ones.
+// BenchmarkLayers times training steps of the layers of package layers in bf16 or, with RLX_BENCH_F32, in f32; with
+// RLX_BENCH_FORWARD their losses alone. Verbose, it prints the time of each kernel, of which bench/lost.py lists the slow ones.
 func BenchmarkLayers(b *testing.B) {
 	d := gpu(b)
-	c := stepPrecisions[0]
+	from, _ := familyPrecisions()
+	c, build := stepPrecisions[from], layers.Layer.Step
+	if os.Getenv("RLX_BENCH_FORWARD") != "" {
+		build = layers.Layer.Loss
+	}
 	for _, l := range layers.All() {
 		b.Run(strings.ReplaceAll(l.Name, " ", "_"), func(b *testing.B) {
-			g, err := l.Step()
+			g, err := build(l)
 			must(b, err)
 			timeStep(b, d, mixed(b, g, c.half), c.o, func(string) int { return l.Below })
 		})

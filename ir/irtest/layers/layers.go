@@ -21,19 +21,25 @@ type Layer struct {
 	build func(b *ir.Builder) ir.Value
 }
 
-// Step is a training step of the layer alone by SGD: its loss is the mean of the squares of its result, and its float operands are
-// parameters. The error is that of the layer's ops.
+// Loss is the mean of the squares of the layer's result. The error is that of the layer's ops.
+func (l Layer) Loss() (*ir.Graph, error) {
+	return ir.Build("step", func(b *ir.Builder) { b.Output("loss", ops.Mean(b, ops.Square(b, l.build(b)))) })
+}
+
+// Step is a training step of the layer alone by SGD: its float operands are parameters. The error is that of the layer's ops.
 func (l Layer) Step() (*ir.Graph, error) {
-	g, err := ir.Build("layer", func(b *ir.Builder) { b.Output("loss", ops.Mean(b, ops.Square(b, l.build(b)))) })
+	g, err := l.Loss()
 	if err != nil {
 		return nil, err
 	}
-	return optim.Step(g, "loss", optim.SGD{}, optim.Options{Schedule: optim.Constant(1e-3)})
+	return optim.Step(g, "loss", optim.SGD{}, optim.Options{Schedule: optim.Constant(1e-3), ConstantKeys: true})
 }
 
 // All returns all layers, by kind.
 func All() []Layer {
-	return slices.Concat(reductions(), moves(), products(), convolutions(), windows(), attentions(), indexed(), norms(), sequences())
+	return slices.Concat(
+		reductions(), moves(), products(), convolutions(), windows(), attentions(), indexed(), norms(), sequences(),
+		costs(), pointwise(), matrices(), spectra(), furtherConvolutions(), batchNorms(), furtherAttentions(), furtherSequences())
 }
 
 // of is a layer without integers.
