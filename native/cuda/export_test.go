@@ -73,8 +73,9 @@ func PlanName(p native.Program) string { return p.(*program).plan.Name }
 // Waits returns, for each of some steps, which of those before it a graph has it wait for.
 func Waits(p *plan.Plan, steps []plan.Step) (out [][]int) {
 	o := &order{status: p.Status.Buffer}
-	for _, s := range steps {
-		x := ordered{regions: regionsOf(p, s)}
+	all, _ := unroll(nil, steps, nil)
+	for _, s := range all {
+		x := ordered{regions: regionsOf(p, s.Step)}
 		var waits []int
 		waits, x.after = o.next(x.regions)
 		o.steps = append(o.steps, x)
@@ -84,10 +85,22 @@ func Waits(p *plan.Plan, steps []plan.Step) (out [][]int) {
 }
 
 // Orders reports whether the steps of a graph are ordered by dependencies.
-func Orders(steps []plan.Step) bool { return orders(steps) }
+func Orders(steps []plan.Step) bool { _, ok := unroll(nil, steps, nil); return ok }
 
 // Priorities returns the priority of each of some steps in a graph.
-func Priorities(p *plan.Plan, steps []plan.Step) []int { return prioritiesOf(p, steps) }
+func Priorities(p *plan.Plan, steps []plan.Step) []int {
+	all, _ := unroll(nil, steps, nil)
+	return prioritiesOf(p, all)
+}
+
+// Counters returns the iterations of loops in which the steps of a graph run.
+func Counters(steps []plan.Step) (out [][]int) {
+	all, _ := unroll(nil, steps, nil)
+	for _, s := range all {
+		out = append(out, s.counters)
+	}
+	return out
+}
 
 // Constants returns the compiler's options for the constant arrays of each kernel.
 func Constants(p *plan.Plan) [][]string { return constants(p) }

@@ -45,16 +45,34 @@ const exchanged = -2
 // solved stands for the memory of cuSOLVER in the regions of factorisations, which keep their order.
 const solved = -3
 
-// orders reports whether steps are ordered by dependencies: unconditional dispatches and
-// calls only, at most [plan.MaxOrdered].
-func orders(steps []plan.Step) bool {
-	for _, s := range steps {
-		d, is := s.(*plan.Dispatch)
-		if _, call := s.(*plan.Call); !call && (!is || d.Grid != nil) {
-			return false
+// iterated is a dispatch or a call in an iteration of the loops around it.
+type iterated struct {
+	plan.Step
+	counters []int // the iterations, of the outermost loop first
+}
+
+// unroll appends the steps of all iterations of loops to out. It reports false where a step is neither a dispatch nor a
+// call, depends on a condition, or is one too many to be ordered, see [plan.MaxOrdered].
+func unroll(out []iterated, steps []plan.Step, counters []int) ([]iterated, bool) {
+	ok := true
+	for _, step := range steps {
+		switch s := step.(type) {
+		case *plan.Call:
+			out = append(out, iterated{s, counters})
+		case *plan.Dispatch:
+			out, ok = append(out, iterated{s, counters}), s.Grid == nil
+		case *plan.Repeat:
+			for i := 0; i < s.Count && ok; i++ {
+				out, ok = unroll(out, s.Iteration(i), append(slices.Clone(counters), i))
+			}
+		default:
+			ok = false
+		}
+		if !ok || len(out) > plan.MaxOrdered {
+			return nil, false
 		}
 	}
-	return len(steps) <= plan.MaxOrdered
+	return out, true
 }
 
 // regionsOf returns the memory that a step accesses.
@@ -148,7 +166,7 @@ func (o *order) nodes(steps []int) []driver.Node {
 }
 
 // ordered captures steps, each after its dependencies.
-func (r *recorder) ordered(steps []plan.Step) error {
+func (r *recorder) ordered(steps []iterated) error {
 	o := &order{status: -1}
 	if st := r.p.plan.Status; st != nil {
 		o.status = st.Buffer
@@ -165,7 +183,7 @@ func (r *recorder) ordered(steps []plan.Step) error {
 		priorities = prioritiesOf(r.p.plan, steps)
 	}
 	for i := range steps {
-		s := ordered{regions: regionsOf(r.p.plan, steps[i])}
+		s := ordered{regions: regionsOf(r.p.plan, steps[i].Step)}
 		var waits []int
 		waits, s.after = o.next(s.regions)
 		if i > 0 {
@@ -174,7 +192,7 @@ func (r *recorder) ordered(steps []plan.Step) error {
 			}
 		}
 		r.early = r.startsEarly(steps, i, waits)
-		if err := r.plain(steps[i:i+1], nil); err != nil {
+		if err := r.plain([]plan.Step{steps[i].Step}, steps[i].counters); err != nil {
 			return err
 		}
 		if s.nodes, err = r.stream.Dependencies(); err != nil {
@@ -203,11 +221,11 @@ const (
 const largeCollective = 1 << 20
 
 // prioritiesOf returns the priority of each step, nil if there is no large collective.
-func prioritiesOf(p *plan.Plan, steps []plan.Step) []int {
+func prioritiesOf(p *plan.Plan, steps []iterated) []int {
 	out, last := make([]int, len(steps)), -1
 	for i, s := range steps {
 		out[i] = normalPriority
-		if c, ok := s.(*plan.Call); ok && isCollective(p.Routines[c.Routine]) {
+		if c, ok := s.Step.(*plan.Call); ok && isCollective(p.Routines[c.Routine]) {
 			out[i] = collectivePriority
 			if c.Bindings[0].Bytes >= largeCollective {
 				last = i
@@ -228,8 +246,8 @@ func prioritiesOf(p *plan.Plan, steps []plan.Step) []int {
 // startsEarly reports whether a step may start before the one that it depends on has ended: both are
 // kernels of ours, which wait themselves (programmatic dependent launch). What the other depends on has
 // ended when it has.
-func (r *recorder) startsEarly(steps []plan.Step, i int, waits []int) bool {
-	return len(waits) == 1 && r.p.guards == nil && r.p.device.LaunchesEarly() && r.kernelWaits(steps[i]) && r.kernelWaits(steps[waits[0]])
+func (r *recorder) startsEarly(steps []iterated, i int, waits []int) bool {
+	return len(waits) == 1 && r.p.guards == nil && r.p.device.LaunchesEarly() && r.kernelWaits(steps[i].Step) && r.kernelWaits(steps[waits[0]].Step)
 }
 
 // kernelWaits reports whether a step is a kernel that waits for those before it.

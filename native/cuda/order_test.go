@@ -172,4 +172,31 @@ func TestGraphsOfLargeModelsAreOrdered(t *testing.T) {
 	if steps[0] = (&plan.Dispatch{Grid: &plan.GridAddress{}}); cuda.Orders(steps) {
 		t.Error("a graph with a condition is ordered")
 	}
+	if cuda.Orders([]plan.Step{&plan.Repeat{Count: plan.MaxOrdered + 1, Steps: steps[1:2]}}) {
+		t.Error("a graph of more steps than the limit is ordered")
+	}
+	if cuda.Orders([]plan.Step{&plan.While{Steps: steps[1:2]}}) {
+		t.Error("a graph with a loop of unknown trip count is ordered")
+	}
+}
+
+// Iterations of two loops that share no memory are independent: each waits for the one before in its own loop, whose odd
+// iterations have other operands, and a step behind the loops for the last of both.
+func TestLoopsRunConcurrently(t *testing.T) {
+	const a, b, x, y = 0, 1, 2, 3
+	p := &plan.Plan{Status: &plan.Status{Buffer: 9}, Kernels: []plan.Kernel{{Storage: []loop.Access{loop.Read, loop.ReadWrite}}}}
+	step := func(from, to int) []plan.Step {
+		return []plan.Step{&plan.Dispatch{Bindings: []plan.Binding{{Buffer: from, Bytes: 256}, {Buffer: to, Bytes: 256}}}}
+	}
+	steps := []plan.Step{
+		&plan.Repeat{Count: 3, Steps: step(a, b), Odd: step(b, a)},
+		&plan.Repeat{Count: 2, Steps: []plan.Step{&plan.Repeat{Count: 2, Steps: step(x, y)}}},
+		step(b, x)[0],
+	}
+	if got, want := cuda.Waits(p, steps), [][]int{nil, {0}, {1}, nil, {3}, {4}, {5}, {6, 2}, {7}}; !reflect.DeepEqual(got, want) {
+		t.Errorf("the steps wait for %v, not %v", got, want)
+	}
+	if got, want := cuda.Counters(steps), [][]int{{0}, {1}, {2}, {0, 0}, {0, 1}, {1, 0}, {1, 1}, nil}; !reflect.DeepEqual(got, want) {
+		t.Errorf("the iterations are %v, not %v", got, want)
+	}
 }

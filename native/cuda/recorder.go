@@ -31,8 +31,10 @@ func (r *recorder) record() error {
 			return err
 		}
 	}
-	if r.captures && !r.p.serial && r.p.device.Branches() && orders(r.spec.Steps) {
-		return r.ordered(r.spec.Steps)
+	if r.captures && !r.p.serial && r.p.device.Branches() {
+		if steps, ok := unroll(nil, r.spec.Steps, nil); ok {
+			return r.ordered(steps)
+		}
 	}
 	return r.steps(r.spec.Steps, nil)
 }

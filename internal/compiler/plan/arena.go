@@ -169,11 +169,13 @@ type launchOrder struct {
 	last       map[*fusion.Tensor][]int // the users of a tensor that no other user of it depends on
 }
 
-// newLaunchOrder returns the order of launches. Those in loops and behind gates run one after the
-// other, and so do more than [MaxOrdered].
+// newLaunchOrder returns the order of launches, of those in loops that of one iteration. Where there are gates they run one
+// after the other, and so do more than [MaxOrdered].
 func newLaunchOrder(launches []placedLaunch) *launchOrder {
 	o := &launchOrder{last: map[*fusion.Tensor][]int{}}
-	serial := func(l placedLaunch) bool { return len(l.loops) > 0 || l.guard != nil }
+	serial := func(l placedLaunch) bool {
+		return l.guard != nil || slices.ContainsFunc(l.loops, func(l *enclosingLoop) bool { return l.condition != nil })
+	}
 	if len(launches) > MaxOrdered || slices.ContainsFunc(launches, serial) {
 		return o
 	}
