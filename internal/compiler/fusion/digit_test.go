@@ -28,6 +28,11 @@ func TestRowsAreContiguousInReshapes(t *testing.T) {
 			x := b.Input("x", ir.F32, ir.Dims(4096, 4, 16)...)
 			return ops.ReduceSum(b, ops.Reshape(b, ops.Transpose(b, x, 0, 2, 1), ir.Dims(4096, 64)...), 0)
 		}, true},
+		"weights that adjacent rows share": {func(b *ir.Builder) ir.Value {
+			w := ops.BroadcastInDim(b, b.Input("w", ir.F32, ir.Dims(100, 1200)...), ir.Dims(100, 1200, 64), []int{0, 1})
+			y := ops.BroadcastInDim(b, b.Input("y", ir.F32, ir.Dims(1200, 64)...), ir.Dims(100, 1200, 64), []int{1, 2})
+			return ops.ReduceSum(b, ops.Mul(b, w, ops.Abs(b, y)), 1)
+		}, true},
 		"rows": {func(b *ir.Builder) ir.Value {
 			x := b.Input("x", ir.F32, ir.Dims(4096, 16, 4)...)
 			return ops.ReduceSum(b, ops.Reshape(b, x, ir.Dims(4096, 64)...), 1)

@@ -53,3 +53,25 @@ func TestSearchedScatters(t *testing.T) {
 		}
 	}
 }
+
+// TestReductionsOfPairsReadTheirWeights sums the differences of all pairs of points by weights that take an exponential and a quotient
+// each: they are computed once, in a kernel before, and not for each coordinate of the points.
+func TestReductionsOfPairsReadTheirWeights(t *testing.T) {
+	g := build(t, func(b *ir.Builder) {
+		pairs := ir.Dims(100, 120, 64)
+		point := func(name string, n, axis int) ir.Value {
+			return ops.BroadcastInDim(b, b.Input(name, ir.F32, ir.Dims(n, 64)...), pairs, []int{axis, 2})
+		}
+		squares := b.Input("squares", ir.F32, ir.Dims(100, 120)...)
+		weight := ops.Div(b, ops.Exp(b, ops.Neg(b, squares)), ops.Sqrt(b, squares))
+		d := ops.Mul(b, ops.BroadcastInDim(b, weight, pairs, []int{0, 1}), ops.Sub(b, point("x", 100, 0), point("y", 120, 1)))
+		b.Output("x", ops.ReduceSum(b, d, 1))
+		b.Output("y", ops.ReduceSum(b, ops.Neg(b, d), 0))
+	})
+	o := fusion.DefaultOptions
+	o.TensorCores, o.Policy = true, hardware.H200()
+	p := groupsWith(t, g, o)
+	if first := p.Items[0].(*fusion.Group); len(p.Items) != 3 || first.Kind != fusion.MapKind || fusion.Product(first.Outer) != 100*120 {
+		t.Errorf("the weights are not computed by the first of three kernels\n%s", p)
+	}
+}

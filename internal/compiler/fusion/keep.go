@@ -244,6 +244,38 @@ func (d *decisions) recomputes(n *ir.Node) bool {
 	return wholes == 1 && parts == 0 || parts <= 1 && sizes >= size && read <= bytes
 }
 
+// repeatedWork is the number of operations for each element of a value that a reduction may repeat.
+const repeatedWork = 128
+
+// isReducedWide reports whether u broadcasts n to a space that only reductions read, with operands that are much smaller, as
+// of distances between all pairs: a cache holds them, and the reduction takes the time of its operations.
+func (d *decisions) isReducedWide(n, u *ir.Node) bool {
+	size := sizeOf(u.Types()[0])
+	return withTensorCores && d.weight[n.ID()]*size >= repeatedWork*sizeOf(n.Types()[0]) && d.isReduced(u, size, 6)
+}
+
+// isReduced reports whether all uses of a value of the given size are reductions, directly or through at most some elementwise
+// operations in a row whose other operands are read from far fewer elements.
+func (d *decisions) isReduced(n *ir.Node, size, within int) bool {
+	return within > 0 && len(d.uses[n.ID()]) > 0 && !slices.ContainsFunc(d.uses[n.ID()], func(u *ir.Node) bool {
+		if _, reduces := u.Def().Lower.(*ir.ReduceLowering); reduces {
+			return false
+		}
+		return !isMap(u) || sizeOf(u.Types()[0]) != size || !d.isReduced(u, size, within-1) ||
+			slices.ContainsFunc(u.Inputs(), func(v ir.Value) bool { return v.Node() != n && !isExpanded(v.Node(), size, within) })
+	})
+}
+
+// isExpanded reports whether a value of the given size is computed from far fewer elements, by at most some operations in a
+// row.
+func isExpanded(n *ir.Node, size, within int) bool {
+	if smallPart*sizeOf(n.Types()[0]) <= size {
+		return true
+	}
+	return within > 0 && isMap(n) && len(n.Inputs()) > 0 &&
+		!slices.ContainsFunc(n.Inputs(), func(v ir.Value) bool { return !isExpanded(v.Node(), size, within-1) })
+}
+
 // expandFactor is the ratio of a value's size to the size of its operands from which users read the
 // operands instead.
 const expandFactor = 2.5

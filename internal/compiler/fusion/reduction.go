@@ -111,7 +111,7 @@ func (r Rows) AreContiguous() bool {
 					if own < len(r.Outer) {
 						votes += size
 					} else {
-						votes -= size
+						votes -= size / r.sharing(m, s.nodeSpace, v, a.at)
 					}
 					if withTensorCores && r.partition.options.TensorCores {
 						counted = append(counted, v)
@@ -122,6 +122,24 @@ func (r Rows) AreContiguous() bool {
 		}
 	}
 	return votes > 0
+}
+
+// sharing returns how many adjacent rows read the same elements of v at the given positions: those along the last outer
+// coordinate, if no position depends on it.
+func (r Rows) sharing(m *Member, s *nodeSpace, v ir.Value, at []scalar.Expr) int {
+	last := len(r.Outer) - 1
+	for last >= 0 && r.Outer[last] == 1 {
+		last--
+	}
+	if !withTensorCores || !r.partition.options.TensorCores || last < 0 {
+		return 1
+	}
+	for axis, e := range at {
+		if step := stepOf(r.Group, m, s, e); !v.Dim(axis).Is(1) && (step < 0 || step == last) {
+			return 1
+		}
+	}
+	return r.Outer[last]
 }
 
 // stepOf returns the coordinate of a group whose steps are those of a member's position, −1 for none. In a window it is the
