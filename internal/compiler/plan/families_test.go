@@ -157,7 +157,7 @@ const (
 )
 
 // concurrent names the families over these bounds on memory: launches that may run beside each other share none.
-var concurrent = map[string]bool{"unusual hash grid": true}
+var concurrent = map[string]bool{"unusual hash grid": true, "gated delta": true}
 
 // slow names the kernels over these bounds, by family, target and name, with the reason.
 var slow = map[string]string{
@@ -202,14 +202,15 @@ var slow = map[string]string{
 	"transducer, WebGPU, prefix_cumsum":                ofStep,
 	"transducer, WebGPU, prefix_linear_recurrence":     ofStep,
 
-	"ctc, H200, bf16, reduce_reduce_max_reduce_sum_add_exp": ofStep,
-	"ctc, H200, bf16, map_broadcast_in_dim_select":          ofStep,
-	"further crf, H200, bf16, loop_reduce_reduce_sum":       inOneWorkgroup,
-	"further crf, WebGPU, loop_reduce_reduce_sum":           inOneWorkgroup,
-	"ctc, H200, bf16, loop_map_select":                      inOneWorkgroup,
-	"ctc, WebGPU, reduce_reduce_max_reduce_sum_add_exp":     ofStep,
-	"ctc, WebGPU, map_broadcast_in_dim_select":              ofStep,
-	"ctc, WebGPU, loop_map_select":                          inOneWorkgroup,
+	"ctc, H200, bf16, reduce_reduce_max_reduce_sum_add_exp":   ofStep,
+	"ctc, H200, bf16, map_broadcast_in_dim_select":            ofStep,
+	"further crf, H200, bf16, loop_reduce_reduce_sum":         inOneWorkgroup,
+	"further ode, H200, bf16, loop_contract_dot_general_tanh": inOneWorkgroup,
+	"further crf, WebGPU, loop_reduce_reduce_sum":             inOneWorkgroup,
+	"ctc, H200, bf16, loop_map_select":                        inOneWorkgroup,
+	"ctc, WebGPU, reduce_reduce_max_reduce_sum_add_exp":       ofStep,
+	"ctc, WebGPU, map_broadcast_in_dim_select":                ofStep,
+	"ctc, WebGPU, loop_map_select":                            inOneWorkgroup,
 
 	"recommender, H200, bf16, scatter_scatter_add_rows": ofTable,
 	"recommender, WebGPU, scatter_scatter_add_rows":     ofTable,

@@ -70,7 +70,6 @@ var busy = map[string][]string{
 	pivots: {"unusual glow, H200, bf16, kernels_lu_eliminate"},
 	apart: {
 		"relative attention, H200, bf16, contract_dot_general_right",
-		"mlp mixer, H200, bf16, reduce_layer_norm",
 		"fourier operator, H200, bf16, reduce_dot_general",
 		"gp, H200, bf16, map_mul",
 		"splats, H200, bf16, map_log",

@@ -2,11 +2,15 @@ package plansim_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/internal/compiler/passes"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
+	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/ops"
 )
 
@@ -77,6 +81,27 @@ func TestDispatchesOfARecurrentNetwork(t *testing.T) {
 		}
 		if seen := loopKernels(p, p.Entries[0].Steps, false, nil); c.g == back && len(seen) > 10 {
 			t.Errorf("%d kernels in loops: the rounds in turns have kernels of their own: %v", len(seen), seen)
+		}
+	}
+}
+
+// TestRoundedRecurrencesAreOneKernel runs the loop of a gated recurrent unit whose products are of bf16 in one kernel on CUDA,
+// where threads store 16 bits by themselves. A batch whose rows take the device longer than launches is left to tensor cores.
+func TestRoundedRecurrencesAreOneKernel(t *testing.T) {
+	for batch, one := range map[int]bool{8: true, 1 << 14: false} {
+		g, err := gru(5, batch, 32)
+		if err == nil {
+			g, err = passes.Mixed(g, ir.BF16)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		kernels := schedtest.Kernels(t, g, schedtest.Hopper())
+		if got := slices.ContainsFunc(kernels, func(k *loop.Kernel) bool { return strings.HasPrefix(k.Name, "loop_") }); got != one {
+			t.Errorf("batch %d: the loop is one kernel: %t, want %t", batch, got, one)
+		}
+		if one {
+			checkTwoRuns(t, g, someValues(g), schedtest.Hopper())
 		}
 	}
 }

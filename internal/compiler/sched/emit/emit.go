@@ -6,6 +6,7 @@ import (
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/routine"
 	"github.com/rlx-go/rlx/ir/scalar"
@@ -345,6 +346,11 @@ func Guard(cond scalar.Expr, then []loop.Stmt) []loop.Stmt {
 
 // IsWordType reports whether values of a type are 32-bit words.
 func IsWordType(d ir.DType) bool { return d == ir.F32 || d == ir.I32 || d == ir.U32 }
+
+// StoresAlone reports whether each thread may store a value of a type by itself: elsewhere those of 16 bits share a word.
+func StoresAlone(caps loop.Caps, d ir.DType) bool {
+	return IsWordType(d) || WithMma && caps.Dialect == dtype.CUDA && (d == ir.F16 || d == ir.BF16)
+}
 
 // Commutes reports whether a combination is one commutative operation.
 func Commutes(combined []scalar.Expr) bool {

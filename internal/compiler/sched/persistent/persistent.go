@@ -8,6 +8,7 @@ import (
 	"github.com/rlx-go/rlx/internal/compiler/sched/serial"
 	"github.com/rlx-go/rlx/internal/format"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -18,13 +19,14 @@ import (
 // the shared cache, from which it reads all weights in each step. The whole must end before the
 // device's watchdog fires.
 const (
-	launchCycles    = 4096
-	pointCycles     = 64
-	elementCycles   = 6
-	barrierCycles   = 128
-	maxCycles       = 1 << 27 // of all steps: 75 ms or so
-	maxStepElements = 1 << 17 // elements per step of one row
-	minLoopSteps    = 4       // the minimum number of steps
+	launchCycles     = 4096
+	pointCycles      = 64
+	elementCycles    = 6
+	barrierCycles    = 128
+	elementsPerCycle = 16      // elements of sums that a multiprocessor loads per cycle, two operands each
+	maxCycles        = 1 << 27 // of all steps: 75 ms or so
+	maxStepElements  = 1 << 17 // elements per step of one row
+	minLoopSteps     = 4       // the minimum number of steps
 )
 
 // persistent is a loop whose iterations all run in one kernel. Each row of its values belongs
@@ -33,6 +35,7 @@ const (
 type persistent struct {
 	*emit.Emitter
 	l       *fusion.Loop
+	caps    loop.Caps
 	rows    int
 	row     scalar.Expr       // of the workgroup
 	count   string            // the body's loop counter
@@ -59,11 +62,11 @@ func Emit(l *fusion.Loop, caps loop.Caps) (out []emit.Launch, ok bool, err error
 		return out, false, nil
 	}
 	for _, rows := range []int{rowsOf(l), 1} {
-		p := &persistent{l: l, rows: rows, kept: map[int]*keptRows{}, written: map[int]*fusion.Tensor{}, stacked: map[int]bool{}}
+		p := &persistent{l: l, caps: caps, rows: rows, kept: map[int]*keptRows{}, written: map[int]*fusion.Tensor{}, stacked: map[int]bool{}}
 		p.count = loop.Counter(l.Body.Depth() - 1).Name
 		if rows > 0 && p.plan() && p.pays() && p.bytes <= caps.SharedBytes {
-			out = p.pack(caps)
-			last := p.write(caps)
+			out = p.pack()
+			last := p.write()
 			return append(out, last), len(last.Args) <= caps.Tensors(), nil
 		}
 	}
@@ -98,7 +101,7 @@ func (p *persistent) plan() bool {
 		}
 		var parts []*rowPart
 		for _, part := range g.HorizontalParts() {
-			x, ok := newRowPart(part, p.rows)
+			x, ok := p.newRowPart(part)
 			if !ok {
 				return false
 			}
@@ -120,7 +123,16 @@ func (p *persistent) pays() bool {
 	for _, x := range p.parts {
 		cycles += emit.CeilDiv(x.points, threads) * (pointCycles + x.each*elementCycles)
 	}
-	return cycles <= launchCycles*len(p.stages) && cycles <= maxCycles/p.l.Count && p.step <= maxStepElements
+	return cycles <= launchCycles*len(p.stages) && cycles <= maxCycles/p.l.Count && p.step <= maxStepElements && p.spares()
+}
+
+// spares reports whether the multiprocessors take less time to load the elements of a step than for launches. Where a launch
+// takes longer, as in WebGPU, more rows pay.
+func (p *persistent) spares() bool {
+	if !emit.WithMma || p.caps.Dialect != dtype.CUDA {
+		return true
+	}
+	return p.rows*p.step <= launchCycles*len(p.stages)*elementsPerCycle*p.caps.Profile().Processors
 }
 
 // workgroupSize returns the workgroup size that leaves the fewest threads idle in the last pass
@@ -135,8 +147,8 @@ func (p *persistent) workgroupSize() int {
 }
 
 // write writes the kernel.
-func (p *persistent) write(caps loop.Caps) emit.Launch {
-	p.Emitter = emit.New(p.l.Body, caps).WithThreads(p.workgroupSize())
+func (p *persistent) write() emit.Launch {
+	p.Emitter = emit.New(p.l.Body, p.caps).WithThreads(p.workgroupSize())
 	row, exists := p.BoundedGroup(p.rows)
 	p.row = row
 	for _, k := range p.order {
@@ -226,7 +238,7 @@ func (p *persistent) keepRest() bool {
 
 // keep allocates workgroup memory for the rows of a tensor; nil where that is impossible.
 func (p *persistent) keep(t *fusion.Tensor) *keptRows {
-	if t.Len() == 0 || t.Len()%p.rows != 0 || !emit.IsWordType(t.DType) || p.kept[t.ID] != nil {
+	if t.Len() == 0 || t.Len()%p.rows != 0 || !emit.StoresAlone(p.caps, t.DType) || p.kept[t.ID] != nil {
 		return nil
 	}
 	k := &keptRows{length: t.Len() / p.rows, dtype: t.DType}
@@ -265,7 +277,7 @@ type rowPart struct {
 }
 
 // newRowPart lowers a group, or reports false where it is not computed point by point.
-func newRowPart(g *fusion.Group, rows int) (*rowPart, bool) {
+func (p *persistent) newRowPart(g *fusion.Group) (*rowPart, bool) {
 	switch g.Kind {
 	case fusion.ContractKind:
 		g = g.Reduction()
@@ -275,7 +287,7 @@ func newRowPart(g *fusion.Group, rows int) (*rowPart, bool) {
 	}
 	x := &rowPart{g: g, code: g.Code()}
 	x.rest = x.code.Outer
-	if rows > 1 {
+	if p.rows > 1 {
 		x.row, x.rest = x.code.Outer[0], x.code.Outer[1:]
 	}
 	x.points, x.each = serial.SizeOf(x.rest), max(1, serial.SizeOf(x.code.Inner))
@@ -283,7 +295,7 @@ func newRowPart(g *fusion.Group, rows int) (*rowPart, bool) {
 		return nil, false
 	}
 	for _, s := range x.code.Rows {
-		if s.Guarded || !emit.IsWordType(s.Tensor.DType) {
+		if s.Guarded || !emit.StoresAlone(p.caps, s.Tensor.DType) {
 			return nil, false
 		}
 	}
@@ -427,7 +439,7 @@ func (e *rowPoint) store(x *rowPart, exists scalar.Expr) {
 // pack returns launches that pack, before the loop, what sums load in each step in the order in
 // which the threads read it: neighbouring threads have neighbouring points. It packs loads that
 // would not be coalesced, such as the transposed weights of a backward step.
-func (p *persistent) pack(caps loop.Caps) []emit.Launch {
+func (p *persistent) pack() []emit.Launch {
 	var out []emit.Launch
 	for _, x := range p.parts {
 		x.packed = map[scalar.Expr]*fusion.Tensor{}
@@ -437,7 +449,7 @@ func (p *persistent) pack(caps loop.Caps) []emit.Launch {
 			}
 			t := p.l.Body.Scratch("packed", load.Type, x.each, x.points)
 			x.packed[load] = t
-			w := emit.New(p.l.Body, caps).WithThreads(emit.GroupThreads)
+			w := emit.New(p.l.Body, p.caps).WithThreads(emit.GroupThreads)
 			w.Threads(t.Len(), func(i scalar.Expr) {
 				at := w.Unflatten(i, t.Dims)
 				bound := map[string]scalar.Expr{}
