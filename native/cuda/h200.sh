@@ -11,7 +11,7 @@
 #   build/cuda/h200.sh families DIR       there: package families beside PyTorch; logs into DIR
 #   build/cuda/h200.sh further DIR        there: models of further kinds beside PyTorch; logs into DIR
 #   build/cuda/h200.sh unusual DIR        there: models of unusual structure beside PyTorch; logs into DIR
-#   build/cuda/h200.sh layers DIR         there: single layers, and which of their kernels are slow; the log into DIR
+#   build/cuda/h200.sh layers DIR         there: single layers beside PyTorch, and which of their kernels are slow; the log into DIR
 #   build/cuda/h200.sh forward DIR        there: losses without gradients, in the batches of a server; logs into DIR
 #   build/cuda/h200.sh models DIR         there: the same models at their papers' sizes, in bf16; logs into DIR
 #   build/cuda/h200.sh lm                 there: products with packed weights, language models by shape, PyTorch's
@@ -36,7 +36,7 @@ pack() {
   done
   cp "$0" "$1/h200.sh"
   cp "$here/several.sh" "$here/bench/ddp.py" "$here/bench/fsdp.py" "$1/"
-  cp "$here/bench/peers.py" "$here/bench/table.py" "$here/bench/family_peers.py" "$here/bench/lm_peers.py" "$here/bench/lost.py" "$here/../bench/families.py" "$here/../bench/models.py" "$here/../bench/further.py" "$here/../bench/unusual.py" "$here/../bench/serve.py" "$1/"
+  cp "$here/bench/peers.py" "$here/bench/table.py" "$here/bench/family_peers.py" "$here/bench/lm_peers.py" "$here/bench/lost.py" "$here/bench/layer_peers.py" "$here/../bench/families.py" "$here/../bench/models.py" "$here/../bench/further.py" "$here/../bench/unusual.py" "$here/../bench/serve.py" "$1/"
 }
 
 describe() { nvidia-smi --query-gpu=name,driver_version,clocks.max.sm --format=csv,noheader; }
@@ -59,6 +59,7 @@ layers)
   describe
   logs=${2:-$(mktemp -d)}
   "$here/cuda.test" -test.run '^$' -test.v -test.bench '^BenchmarkLayers$' -test.benchtime 1x >"$logs/layers" || true
+  python3 "$here/layer_peers.py" "$logs/layers"
   python3 "$here/lost.py" "$logs/layers"
   ;;
 forward)
