@@ -132,7 +132,7 @@ func (p *persistent) spares() bool {
 	if !emit.WithMma || p.caps.Dialect != dtype.CUDA {
 		return true
 	}
-	return p.rows*p.step <= launchCycles*len(p.stages)*elementsPerCycle*p.caps.Profile().Processors
+	return int64(p.rows)*int64(p.step) <= launchCycles*int64(len(p.stages))*elementsPerCycle*int64(p.caps.Profile().Processors)
 }
 
 // workgroupSize returns the workgroup size that leaves the fewest threads idle in the last pass
