@@ -23,7 +23,7 @@ type Layer struct {
 
 // Loss is the mean of the squares of the layer's result. The error is that of the layer's ops.
 func (l Layer) Loss() (*ir.Graph, error) {
-	return ir.Build("step", func(b *ir.Builder) { b.Output("loss", ops.Mean(b, ops.Square(b, l.build(b)))) })
+	return ir.Build("layer", func(b *ir.Builder) { b.Output("loss", ops.Mean(b, ops.Square(b, l.build(b)))) })
 }
 
 // Step is a training step of the layer alone by SGD: its float operands are parameters. The error is that of the layer's ops.
