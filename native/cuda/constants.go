@@ -19,8 +19,8 @@ func constants(p *plan.Plan) [][]string {
 		written[i] = make([]bool, len(k.Storage))
 	}
 	for i := range p.Entries {
-		if _, ordered := unroll(nil, p.Entries[i].Steps, nil); ordered {
-			noteWritten(p, slices.Collect(plan.Each(p.Entries[i].Steps)), written)
+		if e := &p.Entries[i]; orders(e) {
+			noteWritten(p, slices.Collect(plan.Each(e.Steps)), written)
 		}
 	}
 	out := make([][]string, len(p.Kernels))

@@ -73,8 +73,7 @@ func PlanName(p native.Program) string { return p.(*program).plan.Name }
 // Waits returns, for each of some steps, which of those before it a graph has it wait for.
 func Waits(p *plan.Plan, steps []plan.Step) (out [][]int) {
 	o := &order{status: p.Status.Buffer}
-	all, _ := unroll(nil, steps, nil)
-	for _, s := range all {
+	for _, s := range unroll(nil, steps, nil) {
 		x := ordered{regions: regionsOf(p, s.Step)}
 		var waits []int
 		waits, x.after = o.next(x.regions)
@@ -85,18 +84,16 @@ func Waits(p *plan.Plan, steps []plan.Step) (out [][]int) {
 }
 
 // Orders reports whether the steps of a graph are ordered by dependencies.
-func Orders(steps []plan.Step) bool { _, ok := unroll(nil, steps, nil); return ok }
+func Orders(steps []plan.Step) bool { return orders(&plan.Entry{Steps: steps}) }
 
 // Priorities returns the priority of each of some steps in a graph.
 func Priorities(p *plan.Plan, steps []plan.Step) []int {
-	all, _ := unroll(nil, steps, nil)
-	return prioritiesOf(p, all)
+	return prioritiesOf(p, unroll(nil, steps, nil))
 }
 
 // Counters returns the iterations of loops in which the steps of a graph run.
 func Counters(steps []plan.Step) (out [][]int) {
-	all, _ := unroll(nil, steps, nil)
-	for _, s := range all {
+	for _, s := range unroll(nil, steps, nil) {
 		out = append(out, s.counters)
 	}
 	return out

@@ -45,34 +45,42 @@ const exchanged = -2
 // solved stands for the memory of cuSOLVER in the regions of factorisations, which keep their order.
 const solved = -3
 
+// orders reports whether the steps of an entry are ordered by dependencies: unconditional dispatches and calls only, also in
+// loops of known trip count, at most [plan.MaxOrdered] in all iterations.
+func orders(e *plan.Entry) bool {
+	for s := range plan.Each(e.Steps) {
+		switch s := s.(type) {
+		case *plan.Call, *plan.Repeat:
+		case *plan.Dispatch:
+			if s.Grid != nil {
+				return false
+			}
+		default:
+			return false
+		}
+	}
+	return e.Dispatches() <= plan.MaxOrdered
+}
+
 // iterated is a dispatch or a call in an iteration of the loops around it.
 type iterated struct {
 	plan.Step
 	counters []int // the iterations, of the outermost loop first
 }
 
-// unroll appends the steps of all iterations of loops to out. It reports false where a step is neither a dispatch nor a
-// call, depends on a condition, or is one too many to be ordered, see [plan.MaxOrdered].
-func unroll(out []iterated, steps []plan.Step, counters []int) ([]iterated, bool) {
-	ok := true
+// unroll appends the steps of all iterations of loops to out.
+func unroll(out []iterated, steps []plan.Step, counters []int) []iterated {
 	for _, step := range steps {
-		switch s := step.(type) {
-		case *plan.Call:
-			out = append(out, iterated{s, counters})
-		case *plan.Dispatch:
-			out, ok = append(out, iterated{s, counters}), s.Grid == nil
-		case *plan.Repeat:
-			for i := 0; i < s.Count && ok; i++ {
-				out, ok = unroll(out, s.Iteration(i), append(slices.Clone(counters), i))
-			}
-		default:
-			ok = false
+		loop, is := step.(*plan.Repeat)
+		if !is {
+			out = append(out, iterated{step, counters})
+			continue
 		}
-		if !ok || len(out) > plan.MaxOrdered {
-			return nil, false
+		for i := range loop.Count {
+			out = unroll(out, loop.Iteration(i), append(slices.Clone(counters), i))
 		}
 	}
-	return out, true
+	return out
 }
 
 // regionsOf returns the memory that a step accesses.

@@ -31,10 +31,8 @@ func (r *recorder) record() error {
 			return err
 		}
 	}
-	if r.captures && !r.p.serial && r.p.device.Branches() {
-		if steps, ok := unroll(nil, r.spec.Steps, nil); ok {
-			return r.ordered(steps)
-		}
+	if r.captures && !r.p.serial && r.p.device.Branches() && orders(r.spec) {
+		return r.ordered(unroll(nil, r.spec.Steps, nil))
 	}
 	return r.steps(r.spec.Steps, nil)
 }
