@@ -244,7 +244,7 @@ func (d *decisions) inlines(n *ir.Node, users []*ir.Node) bool {
 				return false
 			}
 		}
-		if (repeated || costly && d.isReducedWide(n, u)) && broadcasts(n, u, 8) || !d.traffic.RepeatsGathers && broadcasts(n, u, 2) && d.gathers(n) || costly && overlaps(n, u) || d.isCostlyPart(n, u) {
+		if broadcasts(n, u, 8) && (repeated || costly && d.isReducedWide(n, u)) || !d.traffic.RepeatsGathers && broadcasts(n, u, 2) && d.gathers(n) || costly && overlaps(n, u) || d.isCostlyPart(n, u) {
 			return false
 		}
 	}

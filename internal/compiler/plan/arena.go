@@ -169,8 +169,8 @@ type launchOrder struct {
 	last       map[*fusion.Tensor][]int // the users of a tensor that no other user of it depends on
 }
 
-// newLaunchOrder returns the order of launches, of those in loops that of one iteration. Where there are gates they run one
-// after the other, and so do more than [MaxOrdered].
+// newLaunchOrder returns the order of launches, of those in loops that of one iteration. Where there are gates, or loops of unknown
+// trip count, they run one after the other, and so do more than [MaxOrdered].
 func newLaunchOrder(launches []placedLaunch) *launchOrder {
 	o := &launchOrder{last: map[*fusion.Tensor][]int{}}
 	serial := func(l placedLaunch) bool {

@@ -4,8 +4,6 @@ import (
 	"slices"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
-	"github.com/rlx-go/rlx/ir"
-	"github.com/rlx-go/rlx/ir/dtype"
 	"github.com/rlx-go/rlx/ir/loop"
 	"github.com/rlx-go/rlx/ir/scalar"
 )
@@ -27,8 +25,7 @@ func NewVectorizer(w *Emitter) *Vectorizer { return &Vectorizer{w, map[int]bool{
 // vectorizable reports whether the elements of a tensor can form vectors. WGSL has no vectors of types
 // of less than 32 bits.
 func (m *Vectorizer) vectorizable(t *fusion.Tensor) bool {
-	half := m.Caps.Dialect == dtype.CUDA && (t.DType == ir.F16 || t.DType == ir.BF16)
-	return (t.DType == ir.F32 || t.DType == ir.I32 || t.DType == ir.U32 || half) && t.Len()%VectorWidth == 0
+	return StoresAlone(m.Caps, t.DType) && t.Len()%VectorWidth == 0
 }
 
 // Observe records the loads in values.
