@@ -30,6 +30,10 @@ func matrices() (out []Layer) {
 		add("QR", func(b *ir.Builder) ir.Value { _, r := ops.QR(b, definite(b), false); return r })
 	}
 	return append(out,
+		of("solve", func(b *ir.Builder) ir.Value {
+			a := ops.Add(b, floats(b, "x", 1000, 16, 16), ops.Diag(b, ops.Const(b, ir.F32, 9, ir.N(16)), 0))
+			return ops.Solve(b, a, floats(b, "y", 1000, 16, 4), ops.SolveAttrs{})
+		}),
 		of("singular values of tall matrices", func(b *ir.Builder) ir.Value { _, s, _ := ops.SVD(b, floats(b, "x", 200, 100, 10), false); return s }),
 		of("QR of a tall matrix", func(b *ir.Builder) ir.Value { q, _ := ops.QR(b, floats(b, "x", 20000, 32), false); return q }),
 		of("exponentials of matrices", func(b *ir.Builder) ir.Value { return ops.Expm(b, floats(b, "x", 500, 8, 8)) }),
@@ -64,6 +68,14 @@ func spectra() (out []Layer) {
 			}))
 	}
 	return append(out,
+		of("Fourier transform", func(b *ir.Builder) ir.Value {
+			re, im := ops.DFT(b, floats(b, "x", 512, 1000), floats(b, "y", 512, 1000), false)
+			return ops.Add(b, re, im)
+		}),
+		of("spectrogram", func(b *ir.Builder) ir.Value {
+			re, im := ops.STFT(b, floats(b, "x", 32, 32000), floats(b, "window", 400), ops.FrameAttrs{Hop: 160})
+			return ops.Add(b, ops.Square(b, re), ops.Square(b, im))
+		}),
 		of("spectrum of images", func(b *ir.Builder) ir.Value {
 			y := ops.FFT(b, ops.Complex(b, floats(b, "x", 32, 128, 96), floats(b, "y", 32, 128, 96)), ops.FFTAttrs{Axes: []int{1, 2}})
 			return ops.Add(b, ops.Real(b, y), ops.Imag(b, y))

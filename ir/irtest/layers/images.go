@@ -62,6 +62,59 @@ func convolutions() (out []Layer) {
 	return out
 }
 
+// generalConvolutions have windows that are not square, even or larger than their steps, channels that are multiplied, and
+// three axes of pixels.
+func generalConvolutions() (out []Layer) {
+	for _, c := range []struct {
+		x, w []int
+		a    ops.Conv2DAttrs
+	}{
+		{[]int{32, 17, 17, 192}, []int{1, 7, 192, 192}, ops.Conv2DAttrs{PadLo: []int{0, 3}, PadHi: []int{0, 3}}},
+		{[]int{32, 17, 17, 192}, []int{7, 1, 192, 192}, ops.Conv2DAttrs{PadLo: []int{3, 0}, PadHi: []int{3, 0}}},
+		{[]int{64, 224, 224, 3}, []int{16, 16, 3, 384}, ops.Conv2DAttrs{Strides: []int{16, 16}}},
+		{[]int{64, 224, 224, 3}, []int{4, 4, 3, 96}, ops.Conv2DAttrs{Strides: []int{4, 4}}},
+		{[]int{32, 56, 56, 96}, []int{2, 2, 96, 192}, ops.Conv2DAttrs{Strides: []int{2, 2}}},
+		{[]int{16, 84, 84, 4}, []int{8, 8, 4, 32}, ops.Conv2DAttrs{Strides: []int{4, 4}}},
+		{[]int{16, 56, 56, 64}, []int{3, 3, 1, 128}, ops.Conv2DAttrs{PadLo: []int{1, 1}, PadHi: []int{1, 1}, Groups: 64}},
+		{[]int{16, 65, 65, 48}, []int{3, 3, 48, 64}, ops.Conv2DAttrs{Strides: []int{3, 3}, Dilations: []int{2, 2}}},
+		{[]int{32, 1, 4000, 64}, []int{1, 3, 64, 128}, ops.Conv2DAttrs{Dilations: []int{1, 16}, PadLo: []int{0, 32}, PadHi: []int{0, 0}}},
+		{[]int{64, 28, 28, 1}, []int{5, 5, 1, 20}, ops.Conv2DAttrs{}},
+		{[]int{4, 64, 64, 1280}, []int{3, 3, 1280, 640}, ops.Conv2DAttrs{PadLo: []int{1, 1}, PadHi: []int{1, 1}}},
+		{[]int{64, 14, 14, 480}, []int{5, 5, 1, 480}, ops.Conv2DAttrs{PadLo: []int{2, 2}, PadHi: []int{2, 2}, Groups: 480}},
+		{[]int{1, 800, 1333, 3}, []int{7, 7, 3, 64}, ops.Conv2DAttrs{Strides: []int{2, 2}, PadLo: []int{3, 3}, PadHi: []int{3, 3}}},
+	} {
+		if c.a.Groups == 0 {
+			c.a.Groups = 1
+		}
+		out = append(out, of(fmt.Sprint("convolution ", c.x, c.w, c.a.Strides), func(b *ir.Builder) ir.Value {
+			return ops.Conv2D(b, ops.Relu(b, floats(b, "x", c.x...)), floats(b, "w", c.w...), floats(b, "bias", c.w[3]), c.a)
+		}))
+	}
+	for _, c := range []struct{ n, size, in, out, window, stride int }{{4, 32, 16, 32, 3, 1}, {4, 32, 32, 64, 2, 2}, {2, 24, 64, 64, 3, 1}} {
+		out = append(out, of(fmt.Sprint("convolution of volumes ", c), func(b *ir.Builder) ir.Value {
+			last, pad := []int{0, 4, 1, 2, 3}, c.window/2*(2-c.stride)
+			x, w := floats(b, "x", c.n, c.size, c.size, c.size, c.in), floats(b, "w", c.window, c.window, c.window, c.in, c.out)
+			return ops.ConvGeneral(b, ops.Relu(b, x), w, ops.ConvAttrs{
+				Strides: []int{c.stride, c.stride, c.stride}, PadLo: []int{pad, pad, pad}, PadHi: []int{pad, pad, pad},
+				Lhs: last, Rhs: []int{4, 3, 0, 1, 2}, Out: last,
+			})
+		}))
+	}
+	return append(out,
+		of("transposed convolution by 2", func(b *ir.Builder) ir.Value {
+			return ops.ConvTranspose(b, floats(b, "x", 8, 64, 64, 128), floats(b, "w", 2, 2, 128, 64), floats(b, "bias", 64), ops.ConvTransposeAttrs{Strides: []int{2, 2}})
+		}),
+		of("convolution of patches of points", func(b *ir.Builder) ir.Value {
+			return ops.MaxPool(b, ops.Relu(b, ops.MatMul(b, floats(b, "x", 16, 1024, 32, 64), floats(b, "w", 64, 128))), ops.PoolAttrs{Sizes: []int{1, 32}, Strides: []int{1, 32}})
+		}),
+		of("largest of each neighbourhood", func(b *ir.Builder) ir.Value {
+			return ops.ReduceMax(b, ops.Relu(b, ops.MatMul(b, floats(b, "x", 16, 1024, 32, 64), floats(b, "w", 64, 128))), 2)
+		}),
+		of("patches folded", func(b *ir.Builder) ir.Value {
+			return image.Fold(b, floats(b, "x", 8, 62*62, 9*32), []int{64, 64}, []int{3, 3})
+		}))
+}
+
 // windows are pools, resized images and other layers that read pixels near a position.
 func windows() (out []Layer) {
 	for _, p := range [][4]int{{64, 112, 64, 3}, {16, 57, 96, 2}, {16, 64, 100, 5}, {4, 256, 16, 7}} {

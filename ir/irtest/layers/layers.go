@@ -38,8 +38,8 @@ func (l Layer) Step() (*ir.Graph, error) {
 // All returns all layers, by kind.
 func All() []Layer {
 	return slices.Concat(
-		reductions(), moves(), products(), convolutions(), windows(), attentions(), indexed(), norms(), sequences(),
-		costs(), pointwise(), matrices(), spectra(), furtherConvolutions(), batchNorms(), furtherAttentions(), furtherSequences())
+		reductions(), moves(), products(), pointwise(), convolutions(), generalConvolutions(), windows(), norms(), batchNorms(),
+		attentions(), attentionVariants(), indexed(), aggregations(), recurrences(), scans(), costs(), matrices(), spectra())
 }
 
 // of is a layer without integers.

@@ -1,21 +1,24 @@
 """Times layers of package layers in PyTorch, and prints them beside those of a log of BenchmarkLayers, the slowest beside PyTorch
-first: training steps by SGD under autocast to bf16, or losses alone with RLX_BENCH_FORWARD, captured in a CUDA graph. Images have
-their channels last, as in the log, unless the layer is one of planes. It is eager, as most of these layers are a kernel of a
-library.
+first: training steps by SGD under autocast to bf16, or in f32 with RLX_BENCH_F32, or losses alone with RLX_BENCH_FORWARD, captured
+in a CUDA graph. Images have their channels last, as in the log, unless the layer is one of planes. It is eager, as most of these
+layers are a kernel of a library.
 
     python3 layer_peers.py LOG
 """
 
 import math
 import os
-import re
 import sys
-import time
 
 import torch
 import torch.nn.functional as F
 
+from family_peers import captured
+from peers import torch_seconds
+from table import benchmarks
+
 FORWARD = bool(os.environ.get("RLX_BENCH_FORWARD"))
+WIDE = bool(os.environ.get("RLX_BENCH_F32"))
 LAYERS = {}
 UNCAPTURED = set()  # layers that wait for the device, which a graph cannot
 SHAPES = [(64, 32, 56, 56), (8, 12, 300, 300), (4096, 1000), (7, 50, 80, 200), (16, 3, 512, 512), (2000, 5, 7, 100)]
@@ -140,7 +143,7 @@ def norms():
 
 
 def attentions():
-    half = torch.float32 if FORWARD else torch.bfloat16
+    half = torch.float32 if WIDE else torch.bfloat16
     sdpa = F.scaled_dot_product_attention
     for name, shapes, mask, options in [
         ("grouped", [(2, 32, 1024, 128), (2, 4, 1024, 128), (2, 4, 1024, 128)], None, {"is_causal": True, "enable_gqa": True}),
@@ -173,7 +176,7 @@ def matrices():
 
 
 def step(f, operands):
-    with torch.autocast("cuda", torch.bfloat16), torch.set_grad_enabled(not FORWARD):
+    with torch.autocast("cuda", torch.bfloat16, enabled=not WIDE), torch.set_grad_enabled(not FORWARD):
         loss = f(*operands).float().square().mean()
     if FORWARD:
         return
@@ -183,52 +186,24 @@ def step(f, operands):
         torch._foreach_add_(trained, list(gradients), alpha=-1e-3)
 
 
-def captured(run):
-    side = torch.cuda.Stream()
-    with torch.cuda.stream(side):
-        for _ in range(3):
-            run()
-    torch.cuda.synchronize()
-    graph = torch.cuda.CUDAGraph()
-    with torch.cuda.graph(graph):
-        run()
-    return graph.replay
-
-
 def milliseconds(name):
-    """Returns the median of five groups of ten."""
+    """Returns the milliseconds of a layer, in a graph unless it is one of UNCAPTURED."""
     f, leaves = LAYERS[name]
     operands = [make() for make in leaves]
     run = lambda: step(f, operands)
     if name not in UNCAPTURED:
-        run = captured(run)
-    run()
-    times = []
-    for _ in range(5):
-        torch.cuda.synchronize()
-        begun = time.perf_counter()
-        for _ in range(10):
-            run()
-        torch.cuda.synchronize()
-        times.append((time.perf_counter() - begun) * 100)
-    return sorted(times)[2]
-
-
-def of_log(path):
-    """Returns the milliseconds of each layer of a log."""
-    out = {}
-    with open(path, errors="replace") as log:
-        for line in log:
-            if row := re.match(r"BenchmarkLayers/(\S+?)(?:-\d+)?\s.*?([\d.]+) ms", line):
-                out[row[1].replace("_", " ")] = float(row[2])
-    return out
+        run = captured(run) or run
+    return torch_seconds(run, 10, 3) * 1e3
 
 
 def main():
-    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = torch.backends.cudnn.benchmark = True
+    torch.backends.cuda.matmul.allow_tf32 = torch.backends.cudnn.allow_tf32 = not WIDE
+    torch.backends.cudnn.benchmark = True
     for kind in (convolutions, windows, moves, recurrences, norms, attentions, spectra, matrices):
         kind()
-    ours, rows = of_log(sys.argv[1]), []
+    with open(sys.argv[1], errors="replace") as log:
+        ours = {name.partition("/")[2].replace("_", " "): values["ms"] for name, values in benchmarks(log).items() if name.startswith("BenchmarkLayers/")}
+    rows = []
     for name in sorted(LAYERS, key=lambda name: name in UNCAPTURED):
         if name not in ours:
             sys.exit(f"{sys.argv[1]} has no layer {name!r}")

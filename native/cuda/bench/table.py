@@ -100,4 +100,5 @@ def main():
         jobs(benchmarks(lines), peers(lines))
 
 
-main()
+if __name__ == "__main__":
+    main()
