@@ -45,7 +45,8 @@ var spinning, parked job
 const spinTime = 50 * time.Microsecond
 
 // task is work that can be split into chunks, numbered from 0, which may run in any order.
-// worker identifies the goroutine, so that each uses its own registers.
+// worker identifies the goroutine, so that each uses its own registers; it is less than [workers] and, of several chunks,
+// than their count.
 type task interface {
 	do(worker, chunk int)
 }
@@ -56,6 +57,7 @@ type job struct {
 	task   task
 	chunks int
 	shares []share
+	joined atomic.Int32 // helpers that have begun
 	busy   atomic.Int32 // helpers that may still have a chunk
 	active sync.WaitGroup
 	failed atomic.Pointer[failure]
@@ -83,6 +85,7 @@ func (j *job) run(t task, chunks int) {
 		return
 	}
 	j.task, j.chunks = t, chunks
+	j.joined.Store(0)
 	j.share()
 	helpers := min(workers(), chunks) - 1
 	j.offer(helpers)
@@ -194,12 +197,21 @@ func (j *job) work(worker int) {
 	}
 }
 
+// worker returns the number of a helper in the job: its own, whose share is in its cache, or the next where chunks are
+// fewer than workers, since any helpers may join in and tasks have memory for as many workers as chunks.
+func (j *job) worker(helper int) int {
+	if j.chunks < len(j.shares) {
+		return int(j.joined.Add(1))
+	}
+	return helper
+}
+
 // help is the loop of a helper.
-func (h *helper) help(worker int) {
+func (h *helper) help(number int) {
 	for {
 		h.offered.Store(&spinning)
 		j := h.next()
-		j.work(worker)
+		j.work(j.worker(number))
 		j.done()
 	}
 }

@@ -1,6 +1,10 @@
 package cpu
 
 import (
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -46,6 +50,46 @@ func TestJobsOfManyProgramsAtOnce(t *testing.T) {
 				}
 				if c.late.Load() {
 					t.Error("a chunk is done after its job")
+				}
+			}
+		})
+	}
+	all.Wait()
+}
+
+// numbered is a task that keeps the greatest number of a worker.
+type numbered struct{ greatest atomic.Int64 }
+
+func (n *numbered) do(worker, _ int) {
+	for most := n.greatest.Load(); int64(worker) > most && !n.greatest.CompareAndSwap(most, int64(worker)); {
+		most = n.greatest.Load()
+	}
+	time.Sleep(spinTime)
+}
+
+// TestWorkersOfFewChunksAreFew runs jobs of fewer chunks than workers: their tasks have memory for as many workers as
+// chunks, whichever helpers join in. It needs more workers than many machines have processors, so it runs in a process
+// of its own.
+func TestWorkersOfFewChunksAreFew(t *testing.T) {
+	const processors = 16
+	if runtime.GOMAXPROCS(0) != processors {
+		again := exec.Command(os.Args[0], "-test.run=^TestWorkersOfFewChunksAreFew$", "-test.v")
+		again.Env = append(os.Environ(), fmt.Sprint("GOMAXPROCS=", processors))
+		if out, err := again.CombinedOutput(); err != nil {
+			t.Errorf("%v\n%s", err, out)
+		}
+		return
+	}
+	var all sync.WaitGroup
+	for chunks := 2; chunks < 8; chunks++ {
+		all.Go(func() {
+			var j job
+			for range 100 {
+				var n numbered
+				j.run(&n, chunks)
+				if most := n.greatest.Load(); most >= int64(chunks) {
+					t.Errorf("a worker of %d chunks is number %d", chunks, most)
+					return
 				}
 			}
 		})
