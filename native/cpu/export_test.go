@@ -5,12 +5,34 @@ import (
 	"fmt"
 	"maps"
 	"math"
+	"os"
+	"os/exec"
 	"slices"
+	"strings"
+	"testing"
 
 	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
+
+// aloneEnv makes the test binary run a test that starts it, instead of starting it again.
+const aloneEnv = "RLX_TEST_ALONE"
+
+// Alone reports whether a test runs in a process of its own. If it does not, Alone runs it in one with these variables, and
+// fails if it fails there.
+func Alone(t *testing.T, environment ...string) bool {
+	t.Helper()
+	if os.Getenv(aloneEnv) == t.Name() {
+		return true
+	}
+	again := exec.Command(os.Args[0], "-test.run=^"+t.Name()+"$", "-test.v")
+	again.Env = append(append(os.Environ(), environment...), aloneEnv+"="+t.Name())
+	if out, err := again.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: "+t.Name()) {
+		t.Fatalf("%v\n%s", err, out)
+	}
+	return false
+}
 
 // Long returns a backend that counts positions in all arrays in 64 bits.
 func Long() native.Backend { return backend{1} }

@@ -3,9 +3,6 @@
 package cpu_test
 
 import (
-	"os"
-	"os/exec"
-	"strings"
 	"syscall"
 	"testing"
 	"unsafe"
@@ -13,22 +10,15 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/cpu"
 )
-
-// aloneEnv makes the test binary run a test that starts it, instead of starting it again.
-const aloneEnv = "RLX_TEST_ALONE"
 
 // TestTensorsOverFourGiB sums the rows of a tensor of 4 GiB and 4 MiB. Only its last row,
 // beyond 32-bit byte offsets, is not zero: systems do not back memory that was never written,
 // so that the test needs little. It runs in a process of its own: where the heap has grown before,
 // Go's allocator clears the memory of the program's input, and the test takes 8 GB.
 func TestTensorsOverFourGiB(t *testing.T) {
-	if os.Getenv(aloneEnv) == "" {
-		again := exec.Command(os.Args[0], "-test.run=^TestTensorsOverFourGiB$", "-test.v")
-		again.Env = append(os.Environ(), aloneEnv+"=1")
-		if out, err := again.CombinedOutput(); err != nil || !strings.Contains(string(out), "--- PASS: TestTensorsOverFourGiB") {
-			t.Fatalf("%v\n%s", err, out)
-		}
+	if !cpu.Alone(t) {
 		return
 	}
 	const rows, cols = 1025, 1 << 20

@@ -6,12 +6,16 @@ import (
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
+	"github.com/rlx-go/rlx/native/cpu"
 )
 
 // TestTensorsOfAChainShareMemory compiles and runs a chain of products and row sums with two live
 // tensors at a time: the program holds those two, its input and its output, not one for each link
-// of the chain.
+// of the chain, besides the parts of a product of two workers.
 func TestTensorsOfAChainShareMemory(t *testing.T) {
+	if !cpu.Alone(t, "GOMAXPROCS=2") {
+		return
+	}
 	const n, links = 768, 8
 	const tensor = 4 * n * n
 	g := unary(t, func(b *ir.Builder, x ir.Value) ir.Value {

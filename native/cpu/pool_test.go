@@ -1,10 +1,6 @@
 package cpu
 
 import (
-	"fmt"
-	"os"
-	"os/exec"
-	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -71,13 +67,7 @@ func (n *numbered) do(worker, _ int) {
 // chunks, whichever helpers join in. It needs more workers than many machines have processors, so it runs in a process
 // of its own.
 func TestWorkersOfFewChunksAreFew(t *testing.T) {
-	const processors = 16
-	if runtime.GOMAXPROCS(0) != processors {
-		again := exec.Command(os.Args[0], "-test.run=^TestWorkersOfFewChunksAreFew$", "-test.v")
-		again.Env = append(os.Environ(), fmt.Sprint("GOMAXPROCS=", processors))
-		if out, err := again.CombinedOutput(); err != nil {
-			t.Errorf("%v\n%s", err, out)
-		}
+	if !Alone(t, "GOMAXPROCS=16") {
 		return
 	}
 	var all sync.WaitGroup

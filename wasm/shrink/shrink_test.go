@@ -169,6 +169,7 @@ func run(t *testing.T, module string, code int) string {
 		t.Fatal(err)
 	}
 	command := exec.Command("node", filepath.Join(strings.TrimSpace(string(root)), "lib/wasm/wasm_exec_node.js"), module)
+	command.Env = append(os.Environ(), "GOMAXPROCS=1") // Node gives a module the variables; it has one thread
 	out, err := command.CombinedOutput()
 	if command.ProcessState == nil || command.ProcessState.ExitCode() != code {
 		t.Fatalf("%v: %s", err, out)
