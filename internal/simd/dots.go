@@ -37,6 +37,34 @@ func Dots[T Float](s *Space[T], m, k int, a []T, aRow int, x, c []T) {
 	}
 }
 
+// dotRows is the maximum number of rows that [GatheredDots] copies before it multiplies them: they stay in the first-level
+// cache.
+const dotRows = 16
+
+// GatheredDots computes c[i] = Σ a[i][l]·x[l][0] for m rows of k elements of a matrix with tables, whose columns form contiguous
+// runs, as the windows of a convolution do. It copies some rows at a time for [Dots]: a product with one column would move
+// each element into a vector of its own. It returns false for shorter runs and for rows that the space has no room for.
+func GatheredDots[T Float](s *Space[T], m, k int, a, x Matrix[T], c []T) bool {
+	rows := min(dotRows, len(s.a)/(k+skew))
+	if rows < 4 || k > len(s.b) || s.Pairs || a.RowAt == nil || !hasLongRuns(a.ColAt[:k]) {
+		return false
+	}
+	for l := range k {
+		at := l * x.Row
+		if x.RowAt != nil {
+			at = int(x.RowAt[l] + x.ColAt[0])
+		}
+		s.b[l] = x.Data[at]
+	}
+	copied := Matrix[T]{Data: s.a, Row: k + skew, Col: 1}
+	for i := 0; i < m; i += rows {
+		count := min(rows, m-i)
+		copyRuns(copied, a.From(i, 0), count, k)
+		Dots(s, count, k, copied.Data, copied.Row, s.b, c[i:])
+	}
+	return true
+}
+
 // dotsArguments are the arguments of code for fourDots; n is k.
 type dotsArguments struct {
 	a    unsafe.Pointer

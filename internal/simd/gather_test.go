@@ -125,3 +125,38 @@ func TestManyRowsRepayPackingNarrowRuns(t *testing.T) {
 		}
 	})
 }
+
+// TestDotsOfGatheredRowsAreExact multiplies rows in runs, of windows of an image, with a column in memory and one with tables.
+func TestDotsOfGatheredRowsAreExact(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		testGatheredDots[float32](t)
+		testGatheredDots[float64](t)
+	})
+}
+
+func testGatheredDots[T Float](t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	for _, size := range [][2]int{{1, 64}, {3, 100}, {37, 500}, {50, 17}} {
+		m, k := size[0], size[1]
+		a, x := integers[T](r, m*k), integers[T](r, k)
+		s, got := &Space[T]{}, make([]T, m)
+		s.Grow(Size{1, m, k})
+		for _, column := range []Matrix[T]{{Data: x, Row: 1, Col: k}, scattered(x, k, 1, 1, 2)} {
+			if !GatheredDots(s, m, k, scattered(a, m, k, 3, 32), column, got) {
+				t.Fatalf("%d rows of %d: refused", m, k)
+			}
+			for i := range m {
+				var want T
+				for l := range k {
+					want += a[i*k+l] * x[l]
+				}
+				if got[i] != want {
+					t.Fatalf("%d rows of %d: row %d is %v, not %v", m, k, i, got[i], want)
+				}
+			}
+		}
+		if GatheredDots(s, m, k, scattered(a, m, k, 3, 7), Matrix[T]{Data: x, Row: 1, Col: k}, got) {
+			t.Errorf("%d rows of %d in runs of 7 are copied", m, k)
+		}
+	}
+}

@@ -28,9 +28,15 @@ func (p *multiplication[T]) packA(a Matrix[T], rows int) Matrix[T] {
 // copyRuns copies rows of a, whose tables have long contiguous runs of columns.
 func (p *multiplication[T]) copyRuns(a Matrix[T], rows int) Matrix[T] {
 	to := Matrix[T]{Data: p.s.a, Row: p.k + skew, Col: 1}
-	for l := 0; l < p.k; {
+	copyRuns(to, a, rows, p.k)
+	return to
+}
+
+// copyRuns copies rows of k elements of a matrix with tables, run by run of its columns.
+func copyRuns[T Float](to, a Matrix[T], rows, k int) {
+	for l := 0; l < k; {
 		from, n := int(a.ColAt[l]), 1
-		for l+n < p.k && a.ColAt[l+n] == a.ColAt[l+n-1]+1 {
+		for l+n < k && a.ColAt[l+n] == a.ColAt[l+n-1]+1 {
 			n++
 		}
 		for i, at := range a.RowAt[:rows] {
@@ -38,7 +44,6 @@ func (p *multiplication[T]) copyRuns(a Matrix[T], rows int) Matrix[T] {
 		}
 		l += n
 	}
-	return to
 }
 
 // straight returns a part of a matrix with tables as a strided one; false where its columns
@@ -224,6 +229,9 @@ func Runs(at []int32) int {
 	}
 	return count
 }
+
+// hasLongRuns reports whether offsets form contiguous runs long enough to be copied run by run.
+func hasLongRuns(at []int32) bool { return Runs(at)*minRunLen <= len(at) }
 
 // cutPieces stores the pieces of a vector whose lanes have the given offsets, and returns
 // their number, at least one.

@@ -314,7 +314,7 @@ func (p *multiplication[T]) block(a Matrix[T], rows, n int) Matrix[T] {
 			a = straight
 		case n < minCopyColumns && p.rowAt == nil && p.wide[0].code[gathered] != nil:
 			return a
-		case Runs(a.ColAt[:p.k])*minRunLen <= p.k:
+		case hasLongRuns(a.ColAt[:p.k]):
 			return p.copyRuns(a, rows)
 		}
 	}

@@ -212,7 +212,8 @@ func orderAsStored(e scalar.Expr, coords []coordinate) {
 	slices.SortStableFunc(coords, func(a, b coordinate) int { return by[b.v.Name] - by[a.v.Name] })
 }
 
-// strides returns the largest stride of each variable in the loads of an expression.
+// strides returns the largest stride of each variable in the loads of an expression, in either direction: the filters of a
+// convolution's gradient are read backwards.
 func strides(e scalar.Expr) map[string]int {
 	by := map[string]int{}
 	scalar.Walk(e, func(n scalar.Expr) {
@@ -222,7 +223,7 @@ func strides(e scalar.Expr) map[string]int {
 		for _, t := range affineOf(n.Args[0]).terms {
 			scalar.Walk(t.of, func(v scalar.Expr) {
 				if v.Op == scalar.OpVar {
-					by[v.Name] = max(by[v.Name], t.coef)
+					by[v.Name] = max(by[v.Name], t.coef, -t.coef)
 				}
 			})
 		}

@@ -8,6 +8,7 @@ import (
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
+	"github.com/rlx-go/rlx/native/cpu"
 )
 
 // TestGradientsOfConvolutions has sums long enough for the filters' gradient to be computed
@@ -62,6 +63,20 @@ func TestGradientsOfConvolutions(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestGradientToOneChannelReadsRows checks that the windows are read row by row, with all channels of a pixel after each other,
+// although the filters are read backwards.
+func TestGradientToOneChannelReadsRows(t *testing.T) {
+	loss := build(t, func(b *ir.Builder) {
+		y := ops.Conv2D(b, b.Param("x", ir.F32, ir.Dims(2, 28, 28, 1)...), b.Param("w", ir.F32, ir.Dims(5, 5, 1, 20)...), ir.Value{}, ops.Conv2DAttrs{Groups: 1})
+		b.Output("loss", ops.ReduceSum(b, ops.Square(b, y)))
+	})
+	g, err := autodiff.Grad(loss, "loss", "x")
+	p := compileGraphs(t, ir.Entry{Name: "run", Graph: must(t, g, err)})
+	if runs := cpu.RunsOfWindows(p); runs != 5 {
+		t.Errorf("a window of 5 rows is read in %d runs", runs)
+	}
 }
 
 // TestConvolutionsDoNotModifyOperands pads images into a tensor that is also a result.

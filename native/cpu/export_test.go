@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/codegen/jit"
+	"github.com/rlx-go/rlx/internal/simd"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
 )
@@ -97,6 +98,20 @@ func NestChunks(g *ir.Graph) (work []float64, chunks []int, err error) {
 		}
 	}
 	return work, chunks, nil
+}
+
+// RunsOfWindows returns the contiguous runs of each row of the windows in the first product of a program that has one row or
+// one column of results, or 0 without one.
+func RunsOfWindows(p native.Program) int {
+	for _, s := range p.(*profiler).p.entries[0].steps {
+		if x, ok := s.(*productStep); ok && min(x.m, x.n) == 1 {
+			if x.m == 1 {
+				return simd.Runs(x.b.rowAt)
+			}
+			return simd.Runs(x.a.colAt)
+		}
+	}
+	return 0
 }
 
 // DividedProduct returns the chunks of a batch of products of a size for a number of workers: their number, and by how much

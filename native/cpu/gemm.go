@@ -221,6 +221,8 @@ func piece[T simd.Float](s *simd.Space[T], p *productStep, left, right, i, j, pa
 		simd.Dots(s, m, p.k, a.From(i, 0).Data, a.Row, b.Data, view[T](p.c)[at:])
 	case p.m == 1 && a.Col == 1 && b.Row == 1 && b.Col != 1:
 		simd.Dots(s, n, p.k, b.From(0, j).Data, b.Col, a.Data, view[T](p.c)[at:])
+	case p.n == 1 && simd.GatheredDots(s, m, p.k, a.From(i, 0), b, view[T](p.c)[at:]):
+	case p.m == 1 && simd.GatheredDots(s, n, p.k, b.From(0, j).Transposed(), a.Transposed(), view[T](p.c)[at:]):
 	default:
 		simd.Product(s, simd.Size{M: m, N: n, K: p.k}, a.From(i, 0), b.From(0, j), view[T](p.c)[at:], p.n)
 	}
