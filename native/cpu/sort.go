@@ -1,7 +1,6 @@
 package cpu
 
 import (
-	"sort"
 	"unsafe"
 
 	"github.com/rlx-go/rlx/internal/compiler/fusion"
@@ -129,20 +128,28 @@ func rankIn(counts []uint32, rank int) (value uint64, before int) {
 	return value, before
 }
 
-// firstPlaced fills a list with the first keys in order with their positions, and returns it.
+// firstPlaced fills a list of one key or more with the first keys in order with their positions, and returns it.
 func firstPlaced[T uint32 | uint64](keys []T, list []placed[T]) []placed[T] {
-	count := 0
-	for i, key := range keys {
-		if count < len(list) {
-			count++
-		} else if key >= list[count-1].key {
-			continue
+	for i, key := range keys[:len(list)] {
+		insertPlaced(list[:i+1], key, i)
+	}
+	last := list[len(list)-1].key
+	for i := len(list); i < len(keys); i++ {
+		if key := keys[i]; key < last {
+			insertPlaced(list, key, i)
+			last = list[len(list)-1].key
 		}
-		at := sort.Search(count-1, func(j int) bool { return list[j].key > key })
-		copy(list[at+1:count], list[at:])
-		list[at] = placed[T]{key, uint32(i)}
 	}
 	return list
+}
+
+// insertPlaced inserts a key behind those before it in a list that is in order but for its last element, which it drops.
+func insertPlaced[T uint32 | uint64](list []placed[T], key T, place int) {
+	at := len(list) - 1
+	for ; at > 0 && list[at-1].key > key; at-- {
+		list[at] = list[at-1]
+	}
+	list[at] = placed[T]{key, uint32(place)}
 }
 
 // fewKeys is the length below which insertion is faster than counting.
@@ -156,11 +163,7 @@ func sortPlaced[T uint32 | uint64](list, other []placed[T]) []placed[T] {
 	other = other[:len(list)]
 	if len(list) < fewKeys {
 		for i, p := range list {
-			at := i
-			for ; at > 0 && list[at-1].key > p.key; at-- {
-				list[at] = list[at-1]
-			}
-			list[at] = p
+			insertPlaced(list[:i+1], p.key, int(p.place))
 		}
 		return list
 	}

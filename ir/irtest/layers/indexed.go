@@ -32,7 +32,7 @@ func indexed() (out []Layer) {
 				return ops.CrossEntropyMean(b, floats(b, "x", v[0], v[1]), ints(b, "i", v[0]))
 			}},
 			of(fmt.Sprint("largest 8 of ", v), func(b *ir.Builder) ir.Value {
-				y, _ := ops.TopK(b, floats(b, "x", v[0], v[1]), ops.TopKAttrs{K: 8})
+				y, _ := ops.TopK(b, floats(b, "x", v[0], v[1]), ops.TopKAttrs{K: 8, Axis: 1})
 				return y
 			}))
 	}
