@@ -2,13 +2,16 @@ package matmul_test
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/internal/compiler/plan/schedtest"
 	"github.com/rlx-go/rlx/internal/compiler/sched/matmul"
 	"github.com/rlx-go/rlx/ir"
+	"github.com/rlx-go/rlx/ir/hardware"
 	"github.com/rlx-go/rlx/ir/loop"
+	"github.com/rlx-go/rlx/ir/ops"
 )
 
 func TestProductsOfMultiplyAddsInEveryTile(t *testing.T) {
@@ -110,6 +113,22 @@ func TestTilesOfMultiplyAddsAreChosenByCost(t *testing.T) {
 		}
 		if columns != c.columns || len(kernels) != c.kernels {
 			t.Errorf("%dx%dx%d of %s: %d kernels, %d columns, want %d and %d", c.m, c.n, c.k, c.d, len(kernels), columns, c.kernels, c.columns)
+		}
+	}
+}
+
+// TestImagesOfFewChannelsAreTilesWithoutMultiplyAdds has the gradient of an image of three channels in exact f32, for which a
+// thread for each result would read every operand alone.
+func TestImagesOfFewChannelsAreTilesWithoutMultiplyAdds(t *testing.T) {
+	target := schedtest.Hopper()
+	target.TF32, target.Device = false, hardware.H200()
+	g := schedtest.Build(t, func(b *ir.Builder) {
+		y, w := b.Input("y", ir.F32, ir.Dims(32, 112, 112, 64)...), b.Input("w", ir.F32, ir.Dims(8, 8, 3, 64)...)
+		b.Output("x", ops.ConvTranspose(b, y, ops.Transpose(b, w, 0, 1, 3, 2), ir.Value{}, ops.ConvTransposeAttrs{Strides: []int{2, 2}}))
+	})
+	for _, k := range schedtest.Kernels(t, g, target) {
+		if strings.HasPrefix(k.Name, "reduce") {
+			t.Errorf("the convolution is %s", k.Name)
 		}
 	}
 }
