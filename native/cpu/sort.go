@@ -55,15 +55,14 @@ type placed[T uint32 | uint64] struct {
 // argsort writes the order of a row.
 func argsort[T uint32 | uint64](s *sortStep, worker, row int) {
 	keys, order := view[T](s.keys)[row*s.length:][:s.length], view[int32](s.order)[row*s.first:][:s.first]
+	places := unsafe.Slice((*placed[T])(unsafe.Pointer(unsafe.SliceData(s.places.data))), len(s.places.data)/int(unsafe.Sizeof(placed[T]{})))
 	if s.inserts {
-		list := unsafe.Slice((*placed[T])(unsafe.Pointer(unsafe.SliceData(s.places.data))), maxInserted*(worker+1))
-		for i, p := range firstPlaced(keys, list[maxInserted*worker:][:s.first]) {
+		for i, p := range firstPlaced(keys, places[maxInserted*worker:][:s.first]) {
 			order[i] = int32(p.place)
 		}
 		return
 	}
-	lists := unsafe.Slice((*placed[T])(unsafe.Pointer(unsafe.SliceData(s.places.data))), 2*s.length*(worker+1))
-	lists = lists[2*s.length*worker:]
+	lists := places[2*s.length*worker:][:2*s.length]
 	list, other := lists[:s.length], lists[s.length:]
 	if s.first <= s.length/2 {
 		list = selectPlaced(keys, s.first, list)
