@@ -55,21 +55,12 @@ def launched(name, precision):
     return None, "–", 0
 
 
-def captured(step):
+def replay_of(step):
     """The step as a CUDA graph, or none."""
-    import torch
+    from peers import captured
 
     try:
-        side = torch.cuda.Stream()
-        side.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(side):
-            for _ in range(3):
-                step()
-        torch.cuda.current_stream().wait_stream(side)
-        graph = torch.cuda.CUDAGraph()
-        with torch.cuda.graph(graph):
-            step()
-        return graph.replay
+        return captured(step)
     except Exception as failure:
         print("not captured:", str(failure)[:200].replace("\n", " "), file=sys.stderr)
         return None
@@ -86,7 +77,7 @@ def time_step(step, how, held):
     step()
     torch.cuda.synchronize()
     peak = (torch.cuda.max_memory_allocated() - others) / 2**20
-    best, replay = torch_seconds(step, 10, 5), captured(step)
+    best, replay = torch_seconds(step, 10, 5), replay_of(step)
     if replay:
         seconds = torch_seconds(replay, 10, 5)
         if seconds < best:

@@ -55,8 +55,8 @@ def jax_seconds(run, each=30, warm=5):
     return statistics.median(groups)
 
 
-def replayed(step, each=200):
-    """The seconds of a PyTorch step that was captured as a CUDA graph."""
+def captured(step):
+    """A function that replays a PyTorch step as a CUDA graph."""
     import torch
 
     side = torch.cuda.Stream()
@@ -68,7 +68,12 @@ def replayed(step, each=200):
     graph = torch.cuda.CUDAGraph()
     with torch.cuda.graph(graph):
         step()
-    return torch_seconds(graph.replay, each)
+    return graph.replay
+
+
+def replayed(step, each=200):
+    """The seconds of a PyTorch step that was captured as a CUDA graph."""
+    return torch_seconds(captured(step), each)
 
 
 def classifier_step(model, x, labels):
