@@ -56,10 +56,9 @@ func GatheredDots[T Float](s *Space[T], m, k int, a, x Matrix[T], c []T) bool {
 		}
 		s.b[l] = x.Data[at]
 	}
-	copied := Matrix[T]{Data: s.a, Row: k + skew, Col: 1}
 	for i := 0; i < m; i += rows {
 		count := min(rows, m-i)
-		copyRuns(copied, a.From(i, 0), count, k)
+		copied := s.copyRuns(a.From(i, 0), count, k)
 		Dots(s, count, k, copied.Data, copied.Row, s.b, c[i:])
 	}
 	return true

@@ -25,15 +25,9 @@ func (p *multiplication[T]) packA(a Matrix[T], rows int) Matrix[T] {
 	return Matrix[T]{Data: p.s.a, Row: 1, Col: height, packed: p.k}
 }
 
-// copyRuns copies rows of a, whose tables have long contiguous runs of columns.
-func (p *multiplication[T]) copyRuns(a Matrix[T], rows int) Matrix[T] {
-	to := Matrix[T]{Data: p.s.a, Row: p.k + skew, Col: 1}
-	copyRuns(to, a, rows, p.k)
-	return to
-}
-
-// copyRuns copies rows of k elements of a matrix with tables, run by run of its columns.
-func copyRuns[T Float](to, a Matrix[T], rows, k int) {
+// copyRuns copies rows of k elements of a, whose tables have long contiguous runs of columns.
+func (s *Space[T]) copyRuns(a Matrix[T], rows, k int) Matrix[T] {
+	to := Matrix[T]{Data: s.a, Row: k + skew, Col: 1}
 	for l := 0; l < k; {
 		from, n := int(a.ColAt[l]), 1
 		for l+n < k && a.ColAt[l+n] == a.ColAt[l+n-1]+1 {
@@ -44,6 +38,7 @@ func copyRuns[T Float](to, a Matrix[T], rows, k int) {
 		}
 		l += n
 	}
+	return to
 }
 
 // straight returns a part of a matrix with tables as a strided one; false where its columns

@@ -315,7 +315,7 @@ func (p *multiplication[T]) block(a Matrix[T], rows, n int) Matrix[T] {
 		case n < minCopyColumns && p.rowAt == nil && p.wide[0].code[gathered] != nil:
 			return a
 		case hasLongRuns(a.ColAt[:p.k]):
-			return p.copyRuns(a, rows)
+			return p.s.copyRuns(a, rows, p.k)
 		}
 	}
 	switch {
