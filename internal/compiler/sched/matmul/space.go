@@ -328,24 +328,12 @@ const (
 	wholeGain = 1.5
 )
 
-// insteadOf returns the cheapest multiply-adds, or tiles of f32, where a reduction costs thinGain times as much, or the
-// reduction.
+// insteadOf returns the cheapest multiply-adds, or tiles of f32, where a reduction costs thinGain or wholeGain times as much, or
+// the reduction.
 func (w *deviceCandidates) insteadOf(reduction emit.Ranked) emit.Schedule {
 	best, below := reduction.Schedule, reduction.Cost/thinGain
-	if w.tilesF32() {
-		for _, t := range tiles {
-			parts := t.parts(w.c, w.e.Caps)
-			time, most := t.cost(w.c, parts, w.e.Caps), below
-			if w.mma == nil && parts == 1 && best == reduction.Schedule {
-				most = reduction.Cost / wholeGain
-			}
-			if t.fits(w.e.Caps) && time < most {
-				best, below = t.schedule(parts), time
-			}
-		}
-		if best != reduction.Schedule {
-			below /= tf32Gain
-		}
+	if t, ok := w.cheapestTile(reduction.Cost); ok {
+		best, below = t.Schedule, t.Cost/tf32Gain
 	}
 	if w.mma == nil {
 		return best
@@ -359,12 +347,25 @@ func (w *deviceCandidates) insteadOf(reduction emit.Ranked) emit.Schedule {
 	return best
 }
 
-// tilesF32 reports whether tiles of f32 are candidates: where multiply-adds are of TF32, or there are none.
-func (w *deviceCandidates) tilesF32() bool {
-	if w.mma == nil {
-		return w.e != nil && w.e.Caps.Dialect == dtype.CUDA && tileable(w.c)
+// cheapestTile returns the tile of f32 with the lowest cost, where multiply-adds are of TF32 or there are none, or false if a
+// reduction of a cost is no slower by the gains.
+func (w *deviceCandidates) cheapestTile(reduction float64) (best emit.Ranked, ok bool) {
+	switch {
+	case w.mma != nil && w.mma.operand != ir.F32:
+		return best, false
+	case w.mma == nil && (w.e == nil || w.e.Caps.Dialect != dtype.CUDA || !tileable(w.c)):
+		return best, false
 	}
-	return w.mma.operand == ir.F32
+	for _, t := range tiles {
+		parts, gain := t.parts(w.c, w.e.Caps), float64(thinGain)
+		if w.mma == nil && parts == 1 {
+			gain = wholeGain
+		}
+		if cost := t.cost(w.c, parts, w.e.Caps); t.fits(w.e.Caps) && gain*cost < reduction && (!ok || cost < best.Cost) {
+			best, ok = emit.Ranked{Schedule: t.schedule(parts), Cost: cost}, true
+		}
+	}
+	return best, ok
 }
 
 // stationaryGain is the ratio of costs up to which the schedule that keeps the columns' operand in shared memory is faster
