@@ -71,7 +71,8 @@ func gradientsAsOnTheCPU(t *testing.T, d native.Backend, loss *ir.Graph, below f
 	}
 }
 
-// valuesOf returns the outputs of one run, with parameters that differ by a part of themselves.
+// valuesOf returns the outputs of one run, with parameters that differ by a part of themselves. It closes the program at once,
+// as many are compared at a time.
 func valuesOf(t *testing.T, b native.Backend, g *ir.Graph, o native.Options, below func(name string) int, part float64) map[string]native.Tensor {
 	t.Helper()
 	ctx := context.Background()
