@@ -51,14 +51,10 @@ func jvpCholesky(b *ir.Builder, _ *ir.Node, _, out, t []ir.Value) []ir.Value {
 // choleskyBody factors small matrices column by column, larger ones by halves and panels.
 func choleskyBody(b *ir.Builder, x ir.Value) ir.Value {
 	n, _ := matrixDims(x)
-	if n <= matrixBlock {
-		l, pivots := choleskyFactor(b, eliminate(b, x))
-		return orNaN(b, Gt(b, pivots, ZerosLike(b, pivots)), l)
+	if n <= maxCholesky {
+		return checkedFactor(b, choleskyColumns(b, x))
 	}
-	if n <= maxHalved {
-		return checkedFactor(b, choleskyHalves(b, x))
-	}
-	return checkedFactor(b, choleskyPanels(b, x))
+	return checkedFactor(b, choleskyHalves(b, x, max(maxPanels*matrixBlock, n/maxBlocks)))
 }
 
 // choleskyPanels factors panels of columns in a loop: it factors the panel's triangle, solves for the
@@ -86,7 +82,8 @@ func choleskyPanels(b *ir.Builder, x ir.Value) ir.Value {
 // checkedFactor returns the factors l, and NaN for those whose diagonal is not positive.
 func checkedFactor(b *ir.Builder, l ir.Value) ir.Value {
 	diagonal := Diagonal(b, l, 0)
-	return orNaN(b, Gt(b, diagonal, ZerosLike(b, diagonal)), l)
+	good := row(b, column(b, All(b, Gt(b, diagonal, ZerosLike(b, diagonal)), -1)))
+	return Select(b, BroadcastTo(b, good, l.Shape()), l, ConstLike(b, l, math.NaN()))
 }
 
 // maxPanels is the number of panels that a loop factors one by one: each step updates the whole matrix.
@@ -94,48 +91,32 @@ func checkedFactor(b *ir.Builder, l ir.Value) ir.Value {
 const maxPanels = 8
 
 // choleskyHalves factors the first half of the columns of symmetric matrices, then what remains of
-// the second.
-func choleskyHalves(b *ir.Builder, x ir.Value) ir.Value {
+// the second, down to panels of at most the given columns.
+func choleskyHalves(b *ir.Builder, x ir.Value, atMost int) ir.Value {
 	n, _ := matrixDims(x)
-	switch {
-	case n <= matrixBlock:
-		return Cholesky(b, x)
-	case n <= maxPanels*matrixBlock:
+	if n <= atMost {
 		return choleskyPanels(b, x)
 	}
 	half := roundUp(n/2, matrixBlock)
-	first := choleskyHalves(b, partOf(b, x, 0, half, 0, half))
+	first := choleskyHalves(b, partOf(b, x, 0, half, 0, half), atMost)
 	below := TriangularSolve(b, first, partOf(b, x, half, n-half, 0, half), TriangularAttrs{Lower: true, TransposeA: true})
 	rest := Sub(b, partOf(b, x, half, n-half, half, n-half), MatMul(b, below, adjoint(b, below)))
 	top := Concatenate(b, -1, first, ZerosLike(b, adjoint(b, below)))
-	return Concatenate(b, -2, top, Concatenate(b, -1, below, choleskyHalves(b, rest)))
+	return Concatenate(b, -2, top, Concatenate(b, -1, below, choleskyHalves(b, rest, atMost)))
 }
 
-// eliminate subtracts from each column of symmetric matrices its projection on the earlier
-// ones: column j becomes that of the factor times its diagonal element.
-func eliminate(b *ir.Builder, x ir.Value) ir.Value {
+// choleskyColumns factors column by column: from each it subtracts its projection on the earlier
+// ones, which makes it that of the factor times its diagonal element.
+func choleskyColumns(b *ir.Builder, x ir.Value) ir.Value {
 	n, _ := matrixDims(x)
-	return repeated(b, n, x, nil, func(b *ir.Builder, k, x ir.Value, _ []ir.Value) ir.Value {
+	x = repeated(b, n, x, nil, func(b *ir.Builder, k, x ir.Value, _ []ir.Value) ir.Value {
 		below := element(b, x, k, -1)
 		pivot := row(b, column(b, element(b, below, k, -1)))
 		outer := Div(b, Mul(b, column(b, below), row(b, below)), pivot)
 		i, j := places(b, outer)
 		return Sub(b, x, orZero(b, And(b, Gt(b, i, k), Gt(b, j, k)), outer))
 	})
-}
-
-// choleskyFactor scales the result of [eliminate] to the factor, and returns the squares
-// of its diagonal too.
-func choleskyFactor(b *ir.Builder, x ir.Value) (l, pivots ir.Value) {
-	pivots = Diagonal(b, x, 0)
-	i, j := places(b, x)
-	return orZero(b, Ge(b, i, j), Div(b, x, row(b, Sqrt(b, pivots)))), pivots
-}
-
-// orNaN returns the matrices of x whose conditions all hold, and NaN for the others.
-func orNaN(b *ir.Builder, conditions, x ir.Value) ir.Value {
-	good := row(b, column(b, All(b, conditions, -1)))
-	return Select(b, BroadcastTo(b, good, x.Shape()), x, ConstLike(b, x, math.NaN()))
+	return Tril(b, Div(b, x, row(b, Sqrt(b, Diagonal(b, x, 0)))), 0)
 }
 
 // padIdentity extends square matrices by an identity block.

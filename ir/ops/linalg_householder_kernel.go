@@ -6,11 +6,14 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
+// maxHouseholderRows is the maximum number of rows in a thread of [householderKernels].
+const maxHouseholderRows = 32
+
 // householderKernels reflects the columns of each matrix in one workgroup, with two
 // barriers for each column: after broadcasting the column and its squared norm, and after
 // the dot products with the other columns.
 func householderKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
-	held := holdMatrix("reflect", n, 32, caps)
+	held := holdMatrix("reflect", n, maxHouseholderRows, caps)
 	if held == nil {
 		return nil
 	}

@@ -43,8 +43,10 @@ func gridFor(rows, cols, maxHeld int) (down, across int) {
 	return threads / across, across
 }
 
-// fitsRegisters reports whether a matrix fits in the registers of a grid.
-func fitsRegisters(d ir.DType, rows, cols, down, across int) bool {
+// fitsRegisters reports whether a matrix fits in the registers of its grid. Targets without the
+// kernels factor such a matrix column by column.
+func fitsRegisters(d ir.DType, rows, cols, maxHeld int) bool {
+	down, across := gridFor(rows, cols, maxHeld)
 	return (rows+down-1)/down*((cols+across-1)/across)*d.Size() <= 4*tileRegisters
 }
 
@@ -79,11 +81,11 @@ type heldMatrix struct {
 func holdMatrix(name string, n *ir.Node, maxHeld int, caps loop.Caps) *heldMatrix {
 	rows, cols := matrixDims(n.Input(0))
 	d := n.Input(0).DType()
-	down, across := gridFor(rows, cols, maxHeld)
 	elements := elementsOf(n.Input(0).Type())
-	if elements == 0 || !fitsRegisters(d, rows, cols, down, across) {
+	if elements == 0 || !fitsRegisters(d, rows, cols, maxHeld) {
 		return nil
 	}
+	down, across := gridFor(rows, cols, maxHeld)
 	m := &heldMatrix{w: newTiles(name, d, down, across, elements/(rows*cols), 1, caps), rows: rows, cols: cols}
 	m.ownRows, m.ownCols = m.w.spread(m.w.i, down, rows), m.w.spread(m.w.j, across, cols)
 	return m

@@ -46,7 +46,7 @@ const tallPanel = 4 * matrixBlock
 func luBody(b *ir.Builder, _ *ir.Node, in []ir.Value) []ir.Value {
 	x := in[0]
 	rows, cols := matrixDims(x)
-	if width := panelWidth(x.DType(), rows); width < min(rows, cols) {
+	if width := panelWidth(x.DType(), rows); width < min(rows, cols) && !fitsRegisters(x.DType(), rows, cols, maxLURows) {
 		if width < matrixBlock && min(rows, cols) > 2*tallPanel {
 			width = tallPanel
 		}

@@ -6,11 +6,14 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
+// maxLURows is the maximum number of rows in a thread of [luKernels].
+const maxLURows = 16
+
 // luKernels eliminates the columns of each matrix in one workgroup. Rows stay in their
 // registers: a swap exchanges their positions. There are two barriers for each column:
 // after the pivot candidates, and after the factors and the pivot row.
 func luKernels(n *ir.Node, caps loop.Caps) *ir.Algorithm {
-	held := holdMatrix("eliminate", n, 16, caps)
+	held := holdMatrix("eliminate", n, maxLURows, caps)
 	if held == nil {
 		return nil
 	}

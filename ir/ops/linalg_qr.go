@@ -37,7 +37,7 @@ func householderBody(b *ir.Builder, n *ir.Node, in []ir.Value) []ir.Value {
 	if k == 0 {
 		return []ir.Value{in[0], Zeros(b, in[0].DType(), n.Types()[1].Shape...)}
 	}
-	if width := panelWidth(in[0].DType(), rows); width < k {
+	if width := panelWidth(in[0].DType(), rows); width < k && !fitsRegisters(in[0].DType(), rows, cols, maxHouseholderRows) {
 		return householderPanels(b, in[0], width)
 	}
 	carries, ys := Scan(b, Loop{

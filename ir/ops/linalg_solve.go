@@ -135,7 +135,7 @@ func triangularBody(b *ir.Builder, a, y ir.Value, attrs TriangularAttrs) ir.Valu
 		attrs.TransposeA, attrs.Lower = false, !attrs.Lower
 		return triangularBody(b, adjoint(b, a), y, attrs)
 	}
-	if n, _ := matrixDims(a); isHalved(n) {
+	if n, _ := matrixDims(a); n > matrixBlock {
 		return solveByInverses(b, a, y, attrs)
 	}
 	if !attrs.Lower {
@@ -146,19 +146,8 @@ func triangularBody(b *ir.Builder, a, y ir.Value, attrs TriangularAttrs) ir.Valu
 	if attrs.UnitDiagonal {
 		a = Add(b, a, identityLike(b, a))
 	}
-	n, _ := matrixDims(a)
-	if n <= matrixBlock {
-		return MatMul(b, invertLower(b, a, n), y)
-	}
-	return forwardBlocks(b, a, y)
+	return substituted(b, a, y)
 }
-
-// maxHalved is the number of rows of the largest matrices that are halved, as the graph grows with
-// them. A loop over blocks has one size for all, but updates the whole matrix in each step.
-const maxHalved = 1 << 14
-
-// isHalved reports whether matrices of n rows are solved or factored by halves.
-func isHalved(n int) bool { return n > matrixBlock && n <= maxHalved }
 
 // partOf returns the rows and columns of matrices from the given ones on.
 func partOf(b *ir.Builder, x ir.Value, row, rows, col, cols int) ir.Value {
@@ -167,15 +156,19 @@ func partOf(b *ir.Builder, x ir.Value, row, rows, col, cols int) ir.Value {
 
 // maxInverse is the number of rows of the largest blocks on a diagonal that are inverted. A solution
 // by inverses of blocks has an error as small as one by substitution while the blocks are well
-// conditioned (Higham, Accuracy and Stability of Numerical Algorithms, section 8.2).
-const maxInverse = 256
+// conditioned (Higham, Accuracy and Stability of Numerical Algorithms, section 8.2). Matrices of more
+// than maxBlocks such blocks have larger ones, as the graph grows with their number.
+const (
+	maxInverse = 256
+	maxBlocks  = 64
+)
 
 // solveByInverses solves a·x = y for triangles a on the left: it inverts the blocks on the diagonal
 // together, and solves by halves down to a block, each a product.
 func solveByInverses(b *ir.Builder, a, y ir.Value, attrs TriangularAttrs) ir.Value {
 	n, _ := matrixDims(a)
 	s := &halvedSolve{b: b, a: a, lower: attrs.Lower, size: 2 * matrixBlock}
-	for s.size < min(n, maxInverse) {
+	for s.size < min(n, max(maxInverse, n/maxBlocks)) {
 		s.size *= 2
 	}
 	s.inverses = invertDiagonal(b, padIdentity(b, a, roundUp(n, s.size)), s.size, attrs)
@@ -270,46 +263,18 @@ func diagonalBlocks(b *ir.Builder, x ir.Value, of, row, col, size int) ir.Value 
 	return SliceAxis(b, x, -1, ir.N(col), ir.N(size))
 }
 
-// invertLower inverts lower triangular n×n matrices by recursive doubling: from the
-// diagonal blocks of size 1 to blocks twice as large by two products.
-func invertLower(b *ir.Builder, a ir.Value, n int) ir.Value {
-	i, j := places(b, a)
-	x := orZero(b, Eq(b, i, j), Div(b, OnesLike(b, a), Select(b, Eq(b, i, j), a, OnesLike(b, a))))
-	for size := 1; size < n; size *= 2 {
-		// the off-diagonal blocks of the doubled blocks
-		part := func(at ir.Value, by int) ir.Value { return Div(b, at, int32Like(b, at, by)) }
-		pair := And(b, Eq(b, part(i, 2*size), part(j, 2*size)), Gt(b, part(i, size), part(j, size)))
-		x = Sub(b, x, MatMul(b, x, MatMul(b, orZero(b, pair, a), x)))
-	}
-	return x
-}
-
-// forwardBlocks solves a·x = y for lower triangular a by block forward substitution: each
-// block of rows is solved with its diagonal block, and the rows below updated by a
-// product.
-func forwardBlocks(b *ir.Builder, a, y ir.Value) ir.Value {
-	n, cols := matrixDims(y)
-	size, lead := roundUp(n, matrixBlock), leadOf(y)
-	blocks := size / matrixBlock
-	at := len(lead)
-	a, y = padIdentity(b, a, size), splitAxis(b, padMatrix(b, y, size, cols), at, ir.N(blocks))
-	carries, _ := Scan(b, Loop{
-		Carries: []ir.Value{y}, // [lead, blocks, block, cols]
-		Xs:      []ir.Value{steps(b, blocks), MoveAxis(b, splitAxis(b, a, at+1, ir.N(blocks)), at+1, 0)},
-		Body: func(b *ir.Builder, _, carries, xs []ir.Value) (next, ys []ir.Value) {
-			k, columns, rest := xs[0], xs[1], carries[0]
-			own := element(b, splitAxis(b, columns, at, ir.N(blocks)), k, at)
-			x := TriangularSolve(b, own, element(b, rest, k, at), TriangularAttrs{LeftSide: true, Lower: true})
-			less := splitAxis(b, MatMul(b, columns, x), at, ir.N(blocks))
-			if b.Err() != nil {
-				return []ir.Value{rest}, nil
-			}
-			block := Iota(b, ir.I32, at, rest.Shape()...)
-			x = BroadcastTo(b, ExpandDims(b, x, at), rest.Shape())
-			return []ir.Value{Select(b, Gt(b, block, k), Sub(b, rest, less), Select(b, Eq(b, block, k), x, rest))}, nil
-		},
+// substituted solves a·x = y for lower triangular a by forward substitution, column by column: the
+// part of each row of x in the rows below is subtracted at once.
+func substituted(b *ir.Builder, a, y ir.Value) ir.Value {
+	n, _ := matrixDims(a)
+	diagonal := column(b, Diagonal(b, a, 0))
+	rest := repeated(b, n, y, []ir.Value{a, diagonal}, func(b *ir.Builder, k, rest ir.Value, consts []ir.Value) ir.Value {
+		x := Div(b, element(b, rest, k, -2), element(b, consts[1], k, -2))
+		less := Sub(b, rest, Mul(b, column(b, element(b, consts[0], k, -1)), row(b, x)))
+		i, _ := places(b, rest)
+		return Select(b, Gt(b, i, k), less, rest)
 	})
-	return SliceAxis(b, mergeAxes(b, carries[0], at), at, ir.N(0), ir.N(n))
+	return Div(b, rest, diagonal)
 }
 
 // Linear systems, inverses and determinants, by LU factors.

@@ -3,6 +3,7 @@ package plansim_test
 import (
 	"testing"
 
+	"github.com/rlx-go/rlx/internal/codegen/wasmsimd"
 	"github.com/rlx-go/rlx/internal/compiler/plan"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
@@ -45,6 +46,30 @@ func TestLaunchesOfLinearAlgebra(t *testing.T) {
 		t.Logf("%s: %d kernels and %d launches", c.name, len(p.Kernels), launches)
 		if len(p.Kernels) > c.kernels || launches > c.launches {
 			t.Errorf("%s: %d kernels and %d launches, more than %d and %d", c.name, len(p.Kernels), launches, c.kernels, c.launches)
+		}
+	}
+}
+
+// TestAPageFactorsByColumns counts the kernels of matrices of two blocks in a page without a GPU: as
+// many as of one block, by whose size they are not padded.
+func TestAPageFactorsByColumns(t *testing.T) {
+	for name, build := range map[string]func(b *ir.Builder, x ir.Value) ir.Value{
+		"cholesky": ops.Cholesky, "lu": firstOf(ops.OpLU, nil), "householder": firstOf(ops.OpHouseholder, nil),
+	} {
+		kernels := map[int]int{}
+		for _, size := range []int{64, 65, 128} {
+			g, err := ir.Build(name, func(b *ir.Builder) { b.Output("y", build(b, b.Input("x", ir.F32, ir.Dims(size, size)...))) })
+			if err != nil {
+				t.Fatal(err)
+			}
+			p, err := plan.Compile(moduleOf(t, g), plan.WebAssembly(false), wasmsimd.Printer{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			kernels[size] = len(p.Kernels)
+		}
+		if kernels[65] != kernels[64] || kernels[128] != kernels[64] {
+			t.Errorf("%s has kernels by size %v", name, kernels)
 		}
 	}
 }
