@@ -294,6 +294,12 @@ func affineOf(e scalar.Expr) affine {
 					return
 				}
 			}
+		case scalar.OpFloorDiv, scalar.OpMod:
+			if v, slope, at, ok := lineOf(e); ok {
+				out.constant += by * at
+				add(v, by*slope)
+				return
+			}
 		}
 		for i := range out.terms {
 			if t := &out.terms[i]; t.of == e || t.of.Op == scalar.OpVar && e.Op == scalar.OpVar && t.of.Name == e.Name {
@@ -313,6 +319,38 @@ func affineOf(e scalar.Expr) affine {
 	out.terms = kept
 	sort.SliceStable(out.terms, func(i, j int) bool { return out.terms[i].coef > out.terms[j].coef })
 	return out
+}
+
+// lineOf returns a quotient or remainder of a variable v of few values as slope·v + at, and false where it is not affine. The
+// phases of a convolution whose operand is dilated by 2 have such offsets.
+func lineOf(e scalar.Expr) (v scalar.Expr, slope, at int, ok bool) {
+	const most = 8
+	by, isConst := e.Args[1].IntConst()
+	of := affineOf(e.Args[0])
+	if !isConst || by <= 0 || len(of.terms) != 1 || of.terms[0].of.Op != scalar.OpVar {
+		return v, 0, 0, false
+	}
+	v = of.terms[0].of
+	lo, hi, known := scalar.Range(v)
+	if !known || hi <= lo || hi-lo >= most {
+		return v, 0, 0, false
+	}
+	value := func(x int64) int {
+		n := int64(of.constant) + int64(of.terms[0].coef)*x
+		rest := (n%by + by) % by
+		if e.Op == scalar.OpMod {
+			return int(rest)
+		}
+		return int((n - rest) / by)
+	}
+	slope = value(lo+1) - value(lo)
+	at = value(lo) - slope*int(lo)
+	for x := lo; x <= hi; x++ {
+		if value(x) != slope*int(x)+at {
+			return v, 0, 0, false
+		}
+	}
+	return v, slope, at, true
 }
 
 // gcd returns the greatest common divisor.
