@@ -220,7 +220,7 @@ func (c *compiler) nest(name string, code *fusion.Code, outer, inner []int, more
 		if err != nil {
 			return err
 		}
-		if outer, err = arrays.repeatRows(name, code, outer); err != nil {
+		if outer, inner, err = arrays.repeatRows(name, code, outer, inner); err != nil {
 			return err
 		}
 		if len(code.Stages) > 0 {

@@ -95,9 +95,14 @@ func formsOf(g *fusion.Group) (from, to int) {
 func withoutTerms(c *compiler, g *fusion.Group, code *fusion.Code) error {
 	k := code.Stages[0].Contraction
 	_, dims := inProductAxes(g, code, k, false)
-	replaceVars(code, map[string]scalar.Expr{k.Sum.Name: scalar.Const(k.Sum.Type, 0)})
-	code.Stages = nil
+	setSum(code, k, scalar.Const(k.Sum.Type, 0))
 	return c.nest(g.Name(), code, dims, nil, nil)
+}
+
+// setSum makes the epilogue of a contraction a map of a value of the sums.
+func setSum(code *fusion.Code, k *fusion.ContractionCode, value scalar.Expr) {
+	replaceVars(code, map[string]scalar.Expr{k.Sum.Name: value})
+	code.Stages = nil
 }
 
 // contractPart compiles a contraction, or a phase of one.
@@ -118,6 +123,10 @@ func contractPart(c *compiler, g *fusion.Group, code *fusion.Code) error {
 		return err
 	}
 	s := newStencil(c, x)
+	whole := code
+	if place := x.placeOf(c, g, code); place != nil {
+		code = place
+	}
 	at, dims := inProductAxes(g, code, k, s != nil)
 	emit := func() {
 		if s != nil {
@@ -133,10 +142,33 @@ func contractPart(c *compiler, g *fusion.Group, code *fusion.Code) error {
 	}
 	x.c = c.scratch(k.Sum.Type, x.count*x.m*x.n)
 	emit()
-	load := scalar.LoadAt(sumID, k.Sum.Type, at)
-	replaceVars(code, map[string]scalar.Expr{k.Sum.Name: load})
-	code.Stages = nil
-	return c.nest(name, code, dims, nil, map[int]*buffer{sumID: x.c})
+	setSum(code, k, scalar.LoadAt(sumID, k.Sum.Type, at))
+	if err := c.nest(name, code, dims, nil, map[int]*buffer{sumID: x.c}); err != nil || code == whole {
+		return err
+	}
+	place := code.Rows[0].Tensor.ID
+	setSum(whole, k, scalar.LoadAt(place, k.Sum.Type, scalar.Simplify(linear(g.Outer, whole.Outer))))
+	return c.nest(name, whole, g.Outer, nil, nil)
+}
+
+// placeOf returns code that copies sums to the places of their results in scratch memory, where the epilogue would visit both
+// in rows that fill no vector, as those of the phases of an image are. The epilogue is then a map over the array. It
+// returns nil for other products.
+func (x *matrixProduct) placeOf(c *compiler, g *fusion.Group, code *fusion.Code) *fusion.Code {
+	at := scalar.Simplify(linear(g.Outer, code.Outer))
+	isApart := func(s fusion.ElementStore) bool { return s.Guarded || !scalar.Equal(scalar.Simplify(s.Offset), at) }
+	computes := func(s fusion.ElementStore) bool { return s.Value.Op != scalar.OpVar }
+	k := code.Stages[0].Contraction
+	_, all := k.Stored.IntConst()
+	in := inProduct(code, k, at)
+	isShort := x.n >= minCopy && x.n < shortCopy && stepIn(affineOf(in), k.NAt) == 1 && !scalar.Equal(in, scalar.Simplify(linear(inOrder(k))))
+	if !isShort || !all || x.results() != product(g.Outer) || slices.ContainsFunc(code.Rows, isApart) || !slices.ContainsFunc(code.Rows, computes) {
+		return nil
+	}
+	place, sum := cloneOf(code), k.Sum
+	buf := c.scratch(sum.Type, product(g.Outer))
+	place.Rows = []fusion.ElementStore{{Tensor: &fusion.Tensor{ID: c.bufferID(buf), Name: g.Name(), DType: sum.Type}, Offset: at, Value: sum}}
+	return place
 }
 
 // isElementwise reports whether a product sums nothing, as that of a column and a row in memory, or has one result for
@@ -480,14 +512,7 @@ func orientResult(code *fusion.Code, k *fusion.ContractionCode) {
 	if len(code.Rows) == 0 {
 		return
 	}
-	as := map[string]scalar.Expr{}
-	for i, v := range code.Outer {
-		as[v.Name] = k.Outer[i]
-	}
-	offset := scalar.Simplify(scalar.Substitute(code.Rows[0].Offset, func(n scalar.Expr) (scalar.Expr, bool) {
-		v, ok := as[n.Name]
-		return v, ok && n.Op == scalar.OpVar
-	}))
+	offset := inProduct(code, k, code.Rows[0].Offset)
 	step := affineOf(offset)
 	if stepIn(step, k.MAt) == unitOf(k) && stepIn(step, k.NAt) != 1 {
 		k.A, k.B, k.M, k.N, k.MAt, k.NAt = k.B, k.A, k.N, k.M, k.NAt, k.MAt
@@ -502,6 +527,15 @@ func orientResult(code *fusion.Code, k *fusion.ContractionCode) {
 	if !fits() {
 		k.Batch, k.BatchAt, k.N, k.NAt = batch, batchAt, n, nAt
 	}
+}
+
+// inProduct returns an offset of the epilogue in the coordinates of batch, rows and columns.
+func inProduct(code *fusion.Code, k *fusion.ContractionCode, offset scalar.Expr) scalar.Expr {
+	as := map[string]scalar.Expr{}
+	for i, v := range code.Outer {
+		as[v.Name] = k.Outer[i]
+	}
+	return scalar.Simplify(scalar.SubstituteVars(offset, as))
 }
 
 // unitOf returns how far results of neighbouring rows are apart in the result: 1 but for phases.

@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/rlx-go/rlx/autodiff"
+	"github.com/rlx-go/rlx/internal/codegen/jit"
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/ops"
 	"github.com/rlx-go/rlx/native"
@@ -102,6 +103,65 @@ func TestTransposedConvolutionToAnImage(t *testing.T) {
 	if products != 1 {
 		t.Errorf("%d products, not 1", products)
 	}
+}
+
+// TestLossOfAnImage compares an image of three channels, which a convolution makes in four phases, and its loss with the
+// reference. Rows of three fill no vector: the sums are first copied to their places, and both read a repeated bias.
+func TestLossOfAnImage(t *testing.T) {
+	const batch, size, in, out = 2, 64, 8, 3
+	g := build(t, func(b *ir.Builder) {
+		x, w := b.Input("x", ir.F32, ir.Dims(batch, size, size, in)...), b.Input("w", ir.F32, ir.Dims(4, 4, in, out)...)
+		y := ops.ConvTranspose(b, x, w, b.Input("bias", ir.F32, ir.N(out)), ops.ConvTransposeAttrs{Strides: []int{2, 2}, PadLo: []int{1, 1}, PadHi: []int{1, 1}})
+		b.Output("y", ops.Tanh(b, y))
+		b.Output("loss", ops.Mean(b, ops.Square(b, y)))
+	})
+	inputs := map[string]native.Tensor{
+		"x": native.Float32s(random(batch*size*size*in), batch, size, size, in), "w": native.Float32s(random(16*in*out), 4, 4, in, out), "bias": native.Float32s(random(out), out),
+	}
+	arrays := map[string]*ir.Array{}
+	for name, x := range inputs {
+		a, err := x.Array()
+		if err != nil {
+			t.Fatal(err)
+		}
+		arrays[name] = a
+	}
+	reference, err := ir.Eval(g, arrays, ir.EvalOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	everyLevel(t, func(t *testing.T) {
+		p := compileGraphs(t, ir.Entry{Name: "run", Graph: g})
+		got := run(t, p, inputs)
+		for i, name := range []string{"y", "loss"} {
+			values, err := got[name].Float32s()
+			if err != nil {
+				t.Fatal(err)
+			}
+			for at, want := range reference[i].F {
+				near(t, name, at, values[at], want, 1e-5)
+			}
+		}
+		if !jit.Available() {
+			return
+		}
+		timings, err := p.(native.Profiler).Profile(t.Context(), "run", 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		rows, copies := 0, 0
+		for _, x := range timings {
+			if strings.HasSuffix(x.Name, " rows") {
+				rows += x.Launches
+			}
+			if strings.HasSuffix(x.Name, " copy") {
+				copies += x.Launches
+			}
+		}
+		if rows < 2 || copies == 0 {
+			t.Errorf("%d steps repeat the bias and %d copy, of %v", rows, copies, timings)
+		}
+	})
 }
 
 // TestGradientsOfPools compares the gradient of the squares of a max pool with overlapping windows, and of an
