@@ -125,6 +125,19 @@ func title(s string) string {
 	}, s)
 }
 
+// titleOfWords is str.title of Python, to which all but letters separate words.
+func titleOfWords(s string) string {
+	begins := true
+	return strings.Map(func(r rune) rune {
+		was := begins
+		begins = !unicode.In(r, unicode.Lu, unicode.Ll, unicode.Lt, unicode.Other_Uppercase, unicode.Other_Lowercase)
+		if was {
+			return unicode.ToTitle(r)
+		}
+		return unicode.ToLower(r)
+	}, s)
+}
+
 func trim(c *call, v any) (any, error) {
 	chars := c.arg(0, "chars", nil)
 	if chars == nil {
@@ -301,9 +314,13 @@ func round(c *call, v any) (any, error) {
 		return nil, failf(ErrValue, "%s cannot be rounded to %d digits", typeName(v), digits)
 	}
 	scale := math.Pow(10, float64(digits))
-	how := map[string]func(float64) float64{"common": math.RoundToEven, "ceil": math.Ceil, "floor": math.Floor}[text(c.arg(1, "method", "common"))]
+	method := text(c.arg(1, "method", "common"))
+	how := map[string]func(float64) float64{"common": math.RoundToEven, "ceil": math.Ceil, "floor": math.Floor}[method]
 	if how == nil {
 		return nil, failf(ErrValue, "round has no such method")
+	}
+	if n, whole := integer(v); whole && method == "common" {
+		return n, nil
 	}
 	return how(x*scale) / scale, nil
 }
@@ -407,7 +424,7 @@ func unique(c *call, v any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &list{}
+	out := &list{lazy: true}
 	for _, item := range all {
 		if err := c.r.spend(len(out.items)); err != nil {
 			return nil, err
@@ -427,7 +444,7 @@ func reversed(c *call, v any) (any, error) {
 	out := slices.Clone(all)
 	slices.Reverse(out)
 	if _, ok := v.(string); !ok {
-		return &list{items: out}, nil
+		return &list{items: out, lazy: true}, nil
 	}
 	var sb strings.Builder
 	for _, r := range out {
@@ -441,7 +458,7 @@ func items(c *call, v any) (any, error) {
 	if _, missing := v.(undefined); !ok && !missing {
 		return nil, failf(ErrValue, "%s has no items", typeName(v))
 	}
-	out := &list{}
+	out := &list{lazy: true}
 	if d == nil {
 		return out, nil
 	}
@@ -523,7 +540,7 @@ func mapItems(c *call, v any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &list{items: make([]any, len(all))}
+	out := &list{items: make([]any, len(all)), lazy: true}
 	name, byAttribute := c.named["attribute"]
 	for i, item := range all {
 		if byAttribute {
@@ -574,7 +591,7 @@ func selecting(keep, byAttribute bool) filter {
 			}
 			args = args[1:]
 		}
-		out := &list{}
+		out := &list{lazy: true}
 		for _, item := range all {
 			var held any = item
 			if byAttribute {

@@ -35,7 +35,7 @@ func stringTable() map[string]func(c *call, s string) (any, error) {
 		"rstrip": stripping(strings.TrimRightFunc, strings.TrimRight),
 		"upper":  func(_ *call, s string) (any, error) { return strings.ToUpper(s), nil },
 		"lower":  func(_ *call, s string) (any, error) { return strings.ToLower(s), nil },
-		"title":  func(_ *call, s string) (any, error) { return title(s), nil },
+		"title":  func(_ *call, s string) (any, error) { return titleOfWords(s), nil },
 		"capitalize": func(_ *call, s string) (any, error) {
 			return capitalize(s), nil
 		},

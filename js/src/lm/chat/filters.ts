@@ -71,9 +71,8 @@ const roundings: Readonly<Record<string, (x: number) => number>> = { common: toE
 
 const round: Method = (c, v) => {
   const x = number(v), digits = c.int(0, 'precision', 0), how = textOf(c.arg(1, 'method', 'common'));
-  if (x === undefined || digits < 0 || digits > 15) throw refuse(`${typeName(v)} cannot be rounded to ${digits} digits`);
-  if (!Object.hasOwn(roundings, how)) throw refuse('round has no such method');
-  return roundings[how]!(x * 10 ** digits) / 10 ** digits;
+  if (x === undefined || digits < 0 || digits > 15 || !Object.hasOwn(roundings, how)) throw refuse(`${typeName(v)} cannot be rounded: ${how}, ${digits}`);
+  return (how === 'common' ? integer(v) : undefined) ?? roundings[how]!(x * 10 ** digits) / 10 ** digits;
 };
 
 /** Items, or an attribute of each where an argument names one. */
