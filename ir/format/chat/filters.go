@@ -21,7 +21,7 @@ var filters, tests map[string]filter
 func init() {
 	filters = map[string]filter{
 		"trim": trim, "strip": trim, "tojson": toJSON, "length": length, "count": length, "join": joinItems, "list": toList,
-		"upper": ofText(strings.ToUpper), "lower": ofText(strings.ToLower), "capitalize": ofText(capitalize), "title": ofText(title),
+		"upper": ofText(upper), "lower": ofText(lower), "capitalize": ofText(capitalize), "title": ofText(title),
 		"string":  func(_ *call, v any) (any, error) { return text(v), nil },
 		"safe":    func(_ *call, v any) (any, error) { return v, nil },
 		"default": byDefault, "d": byDefault, "first": first, "last": last, "replace": replaceText, "int": toInt, "float": toFloat,
@@ -110,7 +110,7 @@ func capitalize(s string) string {
 	if n == 0 {
 		return s
 	}
-	return string(unicode.ToUpper(r)) + strings.ToLower(s[n:])
+	return string(unicode.ToUpper(r)) + lower(s[n:])
 }
 
 func title(s string) string {
@@ -374,7 +374,7 @@ func sortedItems(items, keys []any, descending bool) ([]any, error) {
 	for i := range positions {
 		positions[i] = i
 		if s, ok := keys[i].(string); ok {
-			keys[i] = strings.ToLower(s)
+			keys[i] = lower(s)
 		}
 	}
 	var failed error
@@ -497,10 +497,13 @@ func indent(c *call, v any) (any, error) {
 		return nil, err
 	}
 	for i, line := range lines {
-		if i == 0 && !truthy(c.arg(1, "first", false)) || line == "" && !truthy(c.arg(2, "blank", false)) {
-			continue
+		wanted := line != "" || truthy(c.arg(2, "blank", false))
+		if i == 0 {
+			wanted = truthy(c.arg(1, "first", false))
 		}
-		lines[i] = space + line
+		if wanted {
+			lines[i] = space + line
+		}
 	}
 	return strings.Join(lines, "\n"), nil
 }

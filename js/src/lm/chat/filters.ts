@@ -114,7 +114,7 @@ const indent: Method = (c, v) => {
   const width = c.int(0, 'width', 4), lines = textOf(v).split('\n'), first = truth(c.arg(1, 'first', false)), blank = truth(c.arg(2, 'blank', false));
   if (width < 0 || width > maxIndent) throw refuse(`the width of indent must be from 0 to ${maxIndent}`);
   c.run.spend(lines.length * (1 + (width >> 6)));
-  return lines.map((line, i) => (i > 0 || first) && (line || blank) ? ' '.repeat(width) + line : line).join('\n');
+  return lines.map((line, i) => (i ? line || blank : first) ? ' '.repeat(width) + line : line).join('\n');
 };
 
 /** The value a.b of an item by "a.b", or an item of a list by its number. */
