@@ -38,7 +38,7 @@ func InOrder(data Inputs, size int) func() iter.Seq2[Inputs, error] {
 }
 
 // AllInOrder is [InOrder] for graphs with an open size of the batch: the last batch has the rows that are left.
-// [Evaluation.Weight], the number of rows, makes means those over all rows.
+// If size is larger than the number of rows, one batch has them all. [Evaluation.Weight], the number of rows, makes means those over all rows.
 func AllInOrder(data Inputs, size int) func() iter.Seq2[Inputs, error] {
 	return inOrder(data, size, true)
 }
@@ -59,7 +59,7 @@ func inOrder(data Inputs, size int, all bool) func() iter.Seq2[Inputs, error] {
 			if !all {
 				rows -= rows % size
 			}
-			yieldRows(data, size, permute.Counting(0, rows), yield)
+			yieldRows(data, min(size, rows), permute.Counting(0, rows), yield)
 		}
 	}
 }

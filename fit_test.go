@@ -373,6 +373,11 @@ func TestShuffledEpochs(t *testing.T) {
 	if !slices.Equal(read, i) || !slices.Equal(sizes, []int{4, 4, 2}) {
 		t.Errorf("all in order: %v in batches of %v", read, sizes)
 	}
+	for batch, err := range rlx.AllInOrder(data, math.MaxInt)() {
+		if got, _ := batch["i"].Int32s(); err != nil || !slices.Equal(got, i) || batch["i"].Dims[0] != len(i) {
+			t.Errorf("one batch of all: %v, %v", batch, err)
+		}
+	}
 	for _, err := range rlx.AllInOrder(data, 0)() {
 		if !errors.Is(err, ir.ErrAttr) {
 			t.Errorf("batches of 0 rows: %v", err)

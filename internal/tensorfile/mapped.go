@@ -8,6 +8,7 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"sync/atomic"
 )
 
 // File is an open file. It may be used by several goroutines. A mapped file must not be truncated while
@@ -17,6 +18,8 @@ type File struct {
 	at   io.ReaderAt
 	size int64
 	end  func() error
+
+	closed atomic.Bool
 }
 
 // Open opens a regular file without reading its contents.
@@ -67,8 +70,11 @@ func Of(r io.ReaderAt, size int64) *File {
 func (f *File) Size() int64 { return f.size }
 
 // Window returns n bytes from an offset: read-only memory of the file, or a copy. The error is
-// [io.ErrUnexpectedEOF] for a window beyond the end, or that of the read.
+// [io.ErrUnexpectedEOF] for a window beyond the end, [fs.ErrClosed] after Close, or that of the read.
 func (f *File) Window(from, n int64) ([]byte, error) {
+	if f.closed.Load() {
+		return nil, fs.ErrClosed // reading memory that is no longer mapped ends the process
+	}
 	if from < 0 || n < 0 || from > f.size || n > f.size-from || int64(int(n)) != n {
 		return nil, io.ErrUnexpectedEOF
 	}
@@ -83,4 +89,7 @@ func (f *File) Window(from, n int64) ([]byte, error) {
 }
 
 // Close releases the memory: windows must not be used afterwards.
-func (f *File) Close() error { return f.end() }
+func (f *File) Close() error {
+	f.closed.Store(true)
+	return f.end()
+}

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -29,6 +30,16 @@ func TestWindows(t *testing.T) {
 				t.Errorf("window %v: %v", w, err)
 			}
 		}
+	}
+	closed, err := Open(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := closed.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if w, err := closed.Window(0, 1); !errors.Is(err, fs.ErrClosed) || w != nil {
+		t.Errorf("a closed file has the window %p, %v", w, err)
 	}
 	if _, err := Open(dir); err == nil {
 		t.Error("a folder was opened")

@@ -3,7 +3,8 @@
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { before, test } from 'node:test';
-import { compile, decodePlan, graph, init, openProgram, planCode, parseGraph, program, train } from '../dist/index.js';
+import { batches, compile, decodePlan, graph, init, openProgram, planCode, parseGraph, program, train } from '../dist/index.js';
+import { decodeSafetensors, encodeSafetensors } from '../dist/safetensors.js';
 
 const want = JSON.parse(readFileSync(new URL('testdata/mlp_steps.json', import.meta.url), 'utf8'));
 const near = (got, wanted, tolerance = 1e-5) => {
@@ -52,6 +53,19 @@ const open = () => program({
     pick: graph('pick', (g) => g.output('y', g.param('table', 'f32', [3]).take(g.input('at', 'i32', [2]).checkIndex({ bound: [3], what: 'at' }), 0))),
   },
 }, { on: 'cpu' });
+
+test('values of 64 bits come in batches, are saved and loaded', async (t) => {
+  const made = await program({ entries: { add: graph('add', (g) => {
+    const w = g.state('w', 'i64', [2]);
+    g.setState('w', w.add(g.input('x', 'i64', [2])));
+  }) } }, { on: 'cpu' });
+  t.after(() => made.close());
+  await made.load(decodeSafetensors(encodeSafetensors({ w: { dtype: 'i64', shape: [2], data: BigInt64Array.of(1n, -1n << 62n) } })).tensors);
+  const data = new Uint8Array(BigInt64Array.of(2n, 3n, 4n, 5n).buffer);
+  for (const { inputs } of batches({ x: { dtype: 'i64', shape: [4], data } }, { size: 2, epochs: 1 })) await made.run('add', inputs);
+  assert.deepEqual(decodeSafetensors(encodeSafetensors(await made.save())).tensors.w.data, BigInt64Array.of(7n, 8n - (1n << 62n)));
+  assert.throws(() => batches({ x: { dtype: 'i64', shape: [3], data } }, { size: 1 }), { kind: 'shape' });
+});
 
 test('runs, bindings, readings and tensors are as on a GPU', async (t) => {
   const made = await open();

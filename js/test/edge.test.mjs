@@ -22,6 +22,10 @@ async function refusal(response) {
   return [status, kind];
 }
 
+test('a service without options is refused', () => {
+  for (const options of [undefined, null, 'rlx.wasm']) assert.throws(() => edge(options), { name: 'RlxError', kind: 'missing', message: /the options of edge/ });
+});
+
 test('a body without a length is read no further than it may be', async () => {
   let parts = 0;
   const endless = new ReadableStream({ pull(controller) { parts++; controller.enqueue(new Uint8Array(1000).fill(32)); } });

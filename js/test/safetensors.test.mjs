@@ -117,6 +117,19 @@ describe('safetensors', () => {
     assert.throws(() => encodeSafetensors({ wave: { ...wide.wave, shape: [4] } }), { kind: 'shape' });
   });
 
+  test('bytes, as programs have wide types, are written, and `as` makes them', () => {
+    const bytes = (x) => new Uint8Array(x.buffer), pair = Float64Array.of(0.1, -1e300);
+    const { mean, wave } = decodeSafetensors(encodeSafetensors({
+      mean: { dtype: 'f64', shape: [2], data: bytes(pair) }, wave: { dtype: 'c64', shape: [1], data: bytes(Float32Array.of(1, 2)) },
+    })).tensors;
+    assert.deepEqual([mean.data, wave.data], [pair, Float32Array.of(1, 2)]);
+    assert.deepEqual([mean.as('f64').data, mean.as('f64', { bytes: true }).data], [pair, bytes(pair)]);
+    assert.deepEqual(mean.as('f32', { narrow: true, bytes: true }).data, Float32Array.of(0.1, -Infinity));
+    for (const data of [bytes(pair).subarray(1), new Float64Array(3)]) {
+      assert.throws(() => encodeSafetensors({ mean: { dtype: 'f64', shape: [2], data } }), { kind: 'shape' });
+    }
+  });
+
   test('some of the tensors are read, the others are not copied', () => {
     const bytes = encodeSafetensors(tensors);
     assert.deepEqual(Object.keys(decodeSafetensors(bytes, { only: ['one', 'a'] }).tensors), ['one', 'a']);

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
@@ -45,7 +46,8 @@ const byteOrderMark = "\ufeff"
 
 // ReadCSV reads lines of fields (RFC 4180) into tensors. The error is of kind [ErrDamaged] for a line
 // with another number of fields than the first one and for a field that is not a number or out of the range of its type, with its line; [ir.ErrName] for
-// an unknown field and for one that two fields could be, and [ir.ErrAttr] for options that are incomplete.
+// an unknown field and for one that two fields could be, and [ir.ErrAttr] for options that are incomplete or a Comma that separates
+// nothing; others are those of r.
 func ReadCSV(r io.Reader, o CSVOptions) (map[string]native.Tensor, error) {
 	if r == nil {
 		return nil, ir.Attrf("r is nil: it must be a reader")
@@ -56,14 +58,17 @@ func ReadCSV(r io.Reader, o CSVOptions) (map[string]native.Tensor, error) {
 	}
 	in := csv.NewReader(text)
 	in.ReuseRecord, in.FieldsPerRecord = true, 0 // as the first line has
-	if o.Comma != 0 {
+	switch {
+	case o.Comma == '"' || o.Comma == '\r' || o.Comma == '\n' || o.Comma == utf8.RuneError || o.Comma != 0 && !utf8.ValidRune(o.Comma):
+		return nil, ir.Attrf("the comma is %q: it must separate fields, and not be a quote or the end of a line", o.Comma)
+	case o.Comma != 0:
 		in.Comma = o.Comma
 	}
 	var header []string
 	if o.Header {
 		first, err := in.Read()
 		if err != nil && !errors.Is(err, io.EOF) {
-			return nil, damagedf("%v", err)
+			return nil, lineError(err)
 		}
 		header = slices.Clone(first)
 	}
@@ -81,7 +86,7 @@ func ReadCSV(r io.Reader, o CSVOptions) (map[string]native.Tensor, error) {
 			return nil, damagedf("line %d has %d fields: it must have as many as the first line", line, len(fields))
 		}
 		if err != nil {
-			return nil, damagedf("%v", err)
+			return nil, lineError(err)
 		}
 		line, _ := in.FieldPos(0)
 		for _, c := range columns {
@@ -95,6 +100,14 @@ func ReadCSV(r io.Reader, o CSVOptions) (map[string]native.Tensor, error) {
 		out[c.Name] = c.tensor()
 	}
 	return out, nil
+}
+
+// lineError returns an error of a line: damage, or what the reader says.
+func lineError(err error) error {
+	if syntax := (*csv.ParseError)(nil); errors.As(err, &syntax) {
+		return damagedf("%v", err)
+	}
+	return err
 }
 
 // column collects the elements of a tensor.

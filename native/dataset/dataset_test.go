@@ -7,13 +7,17 @@ import (
 	"image"
 	"image/color"
 	"image/png"
+	"io"
 	"io/fs"
 	"iter"
 	"math"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 	"testing/fstest"
+	"testing/iotest"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/native"
@@ -90,6 +94,7 @@ func TestCSVRefuses(t *testing.T) {
 		"no i32":         {"1,2.5\n", dataset.CSVOptions{Columns: []dataset.Column{{Name: "x", Fields: []string{"1"}, DType: ir.I32}}}, dataset.ErrDamaged, "2.5"},
 		"unknown class":  {"1,cow\n", dataset.CSVOptions{Columns: []dataset.Column{{Name: "x", Fields: []string{"1"}, Classes: []string{"cat"}}}}, dataset.ErrDamaged, "cow"},
 		"one name twice": {"1,2\n", dataset.CSVOptions{Columns: []dataset.Column{{Name: "x", Fields: []string{"0"}}, {Name: "x", Fields: []string{"1"}}}}, ir.ErrAttr, `"x"`},
+		"a comma":        {"1\n", dataset.CSVOptions{Comma: '\n', Columns: x}, ir.ErrAttr, "comma"},
 		"negative field": {"1\n", dataset.CSVOptions{Columns: []dataset.Column{{Name: "x", Fields: []string{"-1"}}}}, ir.ErrName, `"-1"`},
 	} {
 		if _, err := dataset.ReadCSV(strings.NewReader(c.text), c.options); !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.say) {
@@ -115,10 +120,16 @@ func TestIDX(t *testing.T) {
 			t.Errorf("%v %v, %v", x, a, err)
 		}
 	}
+	otherSum, otherBits := bytes.Clone(zipped.Bytes()), bytes.Clone(zipped.Bytes())
+	otherSum[len(otherSum)-8] ^= 1
+	otherBits[10] |= 6 // a block of no kind
+	if _, err := dataset.ReadIDX(bytes.NewReader(otherSum)); err == nil || !strings.Contains(err.Error(), "checksum") {
+		t.Errorf("another checksum: %v", err)
+	}
 	for name, data := range map[string][]byte{
 		"nothing": nil, "a header": file[:3], "sizes": file[:9], "elements": file[:15], "magic": append([]byte{1}, file[1:]...),
 		"a type": {0, 0, 7, 0}, "huge": {0, 0, 0x0e, 3, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255, 255}, "gzip": {0x1f, 0x8b, 1, 2},
-		"more": append(bytes.Clone(file), 1),
+		"more": append(bytes.Clone(file), 1), "checksum": otherSum, "deflate": otherBits,
 	} {
 		if _, err := dataset.ReadIDX(bytes.NewReader(data)); !errors.Is(err, dataset.ErrDamaged) {
 			t.Errorf("%s: %v", name, err)
@@ -252,6 +263,74 @@ func TestImagesRefuse(t *testing.T) {
 	}
 }
 
+// What a file system says is not damage.
+func TestErrorsOfReadersAreTheirOwn(t *testing.T) {
+	var zipped bytes.Buffer
+	z := gzip.NewWriter(&zipped)
+	file := []byte{0, 0, 8, 1, 0, 0, 0, 2, 7, 9}
+	if _, err := z.Write(file); err != nil || z.Close() != nil {
+		t.Fatal(err)
+	}
+	csv := func(header bool) func(io.Reader) error {
+		return func(r io.Reader) error {
+			_, err := dataset.ReadCSV(r, dataset.CSVOptions{Header: header, Columns: []dataset.Column{{Name: "x", Fields: []string{"0"}}}})
+			return err
+		}
+	}
+	idx := func(r io.Reader) error {
+		_, err := dataset.ReadIDX(r)
+		return err
+	}
+	for name, c := range map[string]struct {
+		data []byte
+		read func(io.Reader) error
+	}{
+		"lines": {[]byte("0\n1"), csv(false)}, "header": {[]byte("0"), csv(true)}, "IDX": {file, idx}, "gzip": {zipped.Bytes(), idx},
+	} {
+		for n := range len(c.data) {
+			err := c.read(io.MultiReader(bytes.NewReader(c.data[:n]), iotest.ErrReader(fs.ErrClosed)))
+			if !errors.Is(err, fs.ErrClosed) || errors.Is(err, dataset.ErrDamaged) {
+				t.Errorf("%s after %d bytes: %v", name, n, err)
+			}
+		}
+	}
+}
+
+// Large data sets often link to the folders of other ones.
+func TestImagesOfLinkedFolders(t *testing.T) {
+	dir := t.TempDir()
+	picture := pictures(t)["b/red.png"].Data
+	for _, err := range []error{
+		os.MkdirAll(filepath.Join(dir, "elsewhere", "b"), 0o777), os.MkdirAll(filepath.Join(dir, "all", "a"), 0o777),
+		os.WriteFile(filepath.Join(dir, "elsewhere", "b", "x.png"), picture, 0o666),
+		os.Symlink(filepath.Join(dir, "elsewhere", "b"), filepath.Join(dir, "all", "b")),
+		os.Symlink(filepath.Join(dir, "elsewhere", "b", "x.png"), filepath.Join(dir, "all", "a", "y.png")),
+		os.Symlink(filepath.Join(dir, "nowhere"), filepath.Join(dir, "all", "c")),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	m, err := dataset.OpenImages(os.DirFS(filepath.Join(dir, "all")))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.Equal(m.Classes, []string{"a", "b"}) || !slices.Equal(m.Files, []string{"a/y.png", "b/x.png"}) || !slices.Equal(m.Labels, []int32{0, 1}) {
+		t.Errorf("%q of %q, labels %v", m.Files, m.Classes, m.Labels)
+	}
+	for i := range m.Files {
+		if err := m.Read(i, 1, 1, make([]float32, 3)); err != nil {
+			t.Error(err)
+		}
+	}
+	if err := os.Symlink(filepath.Join(dir, "all"), filepath.Join(dir, "all", "a", "back")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := dataset.OpenImages(os.DirFS(filepath.Join(dir, "all"))); !errors.Is(err, dataset.ErrDamaged) || !strings.Contains(err.Error(), "a/back") {
+		t.Errorf("a link back: %v", err)
+	}
+}
+
 func TestTokens(t *testing.T) {
 	var text []byte
 	for i := range 50 {
@@ -332,6 +411,7 @@ func TestBadArguments(t *testing.T) {
 	_, err := dataset.ReadTokens(nil, ir.U16)
 	for name, err := range map[string]error{
 		"no reader": err, "no images": first(nil, 1, 2), "no height": first(loose, 1, -2), "no folder": first(loose, 1, 2),
+		"too high": first(loose, 1, math.MaxInt),
 	} {
 		if !errors.Is(err, ir.ErrAttr) {
 			t.Errorf("%s: %v, want %v", name, err, ir.ErrAttr)

@@ -2,8 +2,10 @@ package dataset
 
 import (
 	"bufio"
+	"compress/flate"
 	"compress/gzip"
 	"encoding/binary"
+	"errors"
 	"io"
 	"math"
 	"slices"
@@ -17,7 +19,7 @@ var idxTypes = map[byte]ir.DType{0x08: ir.U8, 0x09: ir.I8, 0x0b: ir.I16, 0x0c: i
 
 // ReadIDX reads a tensor in the format of MNIST (http://yann.lecun.com/exdb/mnist): two zeros, a code
 // of the element type, the rank, the sizes as u32, and the elements, all big endian. It may be
-// compressed by gzip. The error is of kind [ErrDamaged].
+// compressed by gzip. The error is of kind [ErrDamaged] or that of r.
 func ReadIDX(r io.Reader) (native.Tensor, error) {
 	if r == nil {
 		return native.Tensor{}, ir.Attrf("r is nil: it must be a reader")
@@ -26,13 +28,13 @@ func ReadIDX(r io.Reader) (native.Tensor, error) {
 	if magic, err := in.Peek(2); err == nil && magic[0] == 0x1f && magic[1] == 0x8b {
 		z, err := gzip.NewReader(in)
 		if err != nil {
-			return native.Tensor{}, damagedf("%v", err)
+			return native.Tensor{}, readError(err, "%v", err)
 		}
 		in = bufio.NewReader(z)
 	}
 	var head [4]byte
 	if _, err := io.ReadFull(in, head[:]); err != nil {
-		return native.Tensor{}, damagedf("the header is cut short")
+		return native.Tensor{}, readError(err, "the header is cut short")
 	}
 	d, ok := idxTypes[head[2]]
 	if head[0] != 0 || head[1] != 0 || !ok {
@@ -42,7 +44,7 @@ func ReadIDX(r io.Reader) (native.Tensor, error) {
 	for i := range dims {
 		var n uint32
 		if err := binary.Read(in, binary.BigEndian, &n); err != nil {
-			return native.Tensor{}, damagedf("the sizes are cut short")
+			return native.Tensor{}, readError(err, "the sizes are cut short")
 		}
 		if n > math.MaxInt32 || n > 0 && bytes > math.MaxInt32*int64(64)/int64(n) {
 			return native.Tensor{}, damagedf("the sizes %v and %d are too large", dims[:i], n)
@@ -51,12 +53,14 @@ func ReadIDX(r io.Reader) (native.Tensor, error) {
 	}
 	data, err := io.ReadAll(io.LimitReader(in, bytes)) // grows with the data, not with the header's size
 	if err != nil {
-		return native.Tensor{}, damagedf("%v", err)
+		return native.Tensor{}, readError(err, "%v", err)
 	}
 	if int64(len(data)) < bytes {
 		return native.Tensor{}, damagedf("it has %d bytes of elements: %s%v needs %d", len(data), d, dims, bytes)
 	}
-	if _, err := in.ReadByte(); err != io.EOF {
+	if _, err := in.ReadByte(); err != nil && err != io.EOF { // gzip compares its checksum at the end
+		return native.Tensor{}, readError(err, "%v", err)
+	} else if err == nil {
 		return native.Tensor{}, damagedf("it has more than the %d bytes that %s%v needs", bytes, d, dims)
 	}
 	for element := range slices.Chunk(data, d.Size()) {
@@ -65,4 +69,17 @@ func ReadIDX(r io.Reader) (native.Tensor, error) {
 	t := native.Zeros(d, dims...)
 	copy(t.Data, data)
 	return t, nil
+}
+
+// readError returns an error of a reader: damage where a file ends, or gzip finds it, and otherwise the reader's own error.
+func readError(err error, text string, args ...any) error {
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, gzip.ErrChecksum, gzip.ErrHeader} {
+		if errors.Is(err, end) {
+			return damagedf(text, args...)
+		}
+	}
+	if corrupt := flate.CorruptInputError(0); errors.As(err, &corrupt) {
+		return damagedf("%v", err)
+	}
+	return err
 }

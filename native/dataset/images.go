@@ -35,8 +35,8 @@ const maxPixels = 1 << 26
 var imageExtensions = []string{".png", ".jpg", ".jpeg", ".gif"}
 
 // OpenImages lists the files of a folder: CLASS/NAME with the extension .png, .jpg, .jpeg or .gif, in either case, also in
-// folders below that of the class. Names that begin with a dot are left out. The error is of kind [ErrDamaged] if there are
-// no files, or none of a class.
+// folders below that of the class. Names that begin with a dot are left out. A class may be a link to a folder, and a file one to a
+// file. The error is of kind [ErrDamaged] if there are no files, or none of a class, and for a link to a folder within a class.
 func OpenImages(folder fs.FS) (*Images, error) {
 	if folder == nil {
 		return nil, ir.Attrf("folder is nil: it must be a file system")
@@ -47,7 +47,7 @@ func OpenImages(folder fs.FS) (*Images, error) {
 		return nil, err
 	}
 	for _, class := range entries {
-		if !class.IsDir() || isHidden(class) {
+		if isHidden(class) || !class.IsDir() && !isLinkedFolder(folder, class.Name(), class) {
 			continue
 		}
 		before := len(m.Files)
@@ -74,11 +74,22 @@ func (m *Images) addClass(name string) error {
 			return err
 		case isHidden(d) && d.IsDir():
 			return fs.SkipDir
+		case file != name && !isHidden(d) && isLinkedFolder(m.files, file, d):
+			return damagedf("%s is a link to a folder: only that of a class may be one, since links could lead back to it", file)
 		case !isHidden(d) && !d.IsDir() && slices.Contains(imageExtensions, strings.ToLower(path.Ext(file))):
 			m.Files, m.Labels = append(m.Files, file), append(m.Labels, label)
 		}
 		return nil
 	})
+}
+
+// isLinkedFolder reports whether a file is a link to a folder.
+func isLinkedFolder(files fs.FS, name string, d fs.DirEntry) bool {
+	if d.Type()&fs.ModeSymlink == 0 {
+		return false
+	}
+	info, err := fs.Stat(files, name)
+	return err == nil && info.IsDir()
 }
 
 func isHidden(d fs.DirEntry) bool { return strings.HasPrefix(d.Name(), ".") }
@@ -94,7 +105,7 @@ func (m *Images) Read(i, height, width int, to []float32) error {
 	if i < 0 || i >= len(m.Files) {
 		return ir.Errorf(ir.ErrIndex, "image %d: it must be in [0, %d)", i, len(m.Files))
 	}
-	if height < 1 || width < 1 || len(to) != 3*height*width {
+	if height < 1 || width < 1 || height > len(to)/width || len(to) != 3*height*width {
 		return ir.Shapef("%d elements for an image of %d × %d: there must be %d", len(to), height, width, 3*height*width)
 	}
 	f, err := m.files.Open(m.Files[i])
@@ -156,12 +167,13 @@ func withoutOpacity(c color.Color) color.NRGBA64 {
 // Batches returns batches for rlx.Loop.Data: "x", f32[size, height, width, 3] with values from 0 to 1,
 // and "labels", i32[size], in an order that depends on the seed and the epoch. Images that fill no
 // batch are left out. A batch shares memory with the next one. An epoch yields the errors of
-// [Images.Read], and one of kind [ir.ErrAttr] for a size below 1 or above the number of images, and for a height or width below 1.
+// [Images.Read], and one of kind [ir.ErrAttr] for a size below 1 or above the number of images, and for a height or width below 1
+// or more than 2²⁶ pixels.
 func (m *Images) Batches(size, height, width int, seed uint64) func(epoch int) iter.Seq2[map[string]native.Tensor, error] {
 	return func(epoch int) iter.Seq2[map[string]native.Tensor, error] {
 		return func(yield func(map[string]native.Tensor, error) bool) {
-			if m == nil || height < 1 || width < 1 {
-				yield(nil, ir.Attrf("images of %d × %d pixels, of a folder: %t: sizes must be 1 or more, and the images from OpenImages", height, width, m != nil))
+			if m == nil || height < 1 || width < 1 || height > maxPixels/width {
+				yield(nil, ir.Attrf("images of %d × %d pixels, of a folder: %t: there must be from 1 to %d pixels, and the images from OpenImages", height, width, m != nil, maxPixels))
 				return
 			}
 			if size < 1 || size > len(m.Files) {

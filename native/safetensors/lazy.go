@@ -211,7 +211,8 @@ func (f *File) Info(name string) (Info, bool) {
 
 // Tensor returns a tensor: a window of the file where that is mapped and the tensor is aligned, which
 // must not be written nor used after [File.Close], and otherwise a copy. The error is of kind
-// [ir.ErrName] for an unknown name and [ir.ErrDType] for an element type that tensors have not.
+// [ir.ErrName] for an unknown name and [ir.ErrDType] for an element type that tensors have not, and fs.ErrClosed after
+// [File.Close].
 func (f *File) Tensor(name string) (native.Tensor, error) {
 	if f == nil {
 		return native.Tensor{}, ir.Attrf("the file is nil: it must be from Open")

@@ -21,7 +21,7 @@ var filters, tests map[string]filter
 func init() {
 	filters = map[string]filter{
 		"trim": trim, "strip": trim, "tojson": toJSON, "length": length, "count": length, "join": joinItems, "list": toList,
-		"upper": ofText(strings.ToUpper), "lower": ofText(strings.ToLower), "capitalize": ofText(capitalize), "title": ofText(title),
+		"upper": ofText(upper), "lower": ofText(lower), "capitalize": ofText(capitalize), "title": ofText(title),
 		"string":  func(_ *call, v any) (any, error) { return text(v), nil },
 		"safe":    func(_ *call, v any) (any, error) { return v, nil },
 		"default": byDefault, "d": byDefault, "first": first, "last": last, "replace": replaceText, "int": toInt, "float": toFloat,
@@ -110,7 +110,7 @@ func capitalize(s string) string {
 	if n == 0 {
 		return s
 	}
-	return string(unicode.ToUpper(r)) + strings.ToLower(s[n:])
+	return string(unicode.ToUpper(r)) + lower(s[n:])
 }
 
 func title(s string) string {
@@ -120,6 +120,19 @@ func title(s string) string {
 		begins = unicode.IsSpace(r) || strings.ContainsRune("-([{<", r)
 		if was {
 			return unicode.ToUpper(r)
+		}
+		return unicode.ToLower(r)
+	}, s)
+}
+
+// titleOfWords is str.title of Python, to which all but letters separate words.
+func titleOfWords(s string) string {
+	begins := true
+	return strings.Map(func(r rune) rune {
+		was := begins
+		begins = !unicode.In(r, unicode.Lu, unicode.Ll, unicode.Lt, unicode.Other_Uppercase, unicode.Other_Lowercase)
+		if was {
+			return unicode.ToTitle(r)
 		}
 		return unicode.ToLower(r)
 	}, s)
@@ -301,9 +314,13 @@ func round(c *call, v any) (any, error) {
 		return nil, failf(ErrValue, "%s cannot be rounded to %d digits", typeName(v), digits)
 	}
 	scale := math.Pow(10, float64(digits))
-	how := map[string]func(float64) float64{"common": math.RoundToEven, "ceil": math.Ceil, "floor": math.Floor}[text(c.arg(1, "method", "common"))]
+	method := text(c.arg(1, "method", "common"))
+	how := map[string]func(float64) float64{"common": math.RoundToEven, "ceil": math.Ceil, "floor": math.Floor}[method]
 	if how == nil {
 		return nil, failf(ErrValue, "round has no such method")
+	}
+	if n, whole := integer(v); whole && method == "common" {
+		return n, nil
 	}
 	return how(x*scale) / scale, nil
 }
@@ -357,7 +374,7 @@ func sortedItems(items, keys []any, descending bool) ([]any, error) {
 	for i := range positions {
 		positions[i] = i
 		if s, ok := keys[i].(string); ok {
-			keys[i] = strings.ToLower(s)
+			keys[i] = lower(s)
 		}
 	}
 	var failed error
@@ -407,7 +424,7 @@ func unique(c *call, v any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &list{}
+	out := &list{lazy: true}
 	for _, item := range all {
 		if err := c.r.spend(len(out.items)); err != nil {
 			return nil, err
@@ -427,7 +444,7 @@ func reversed(c *call, v any) (any, error) {
 	out := slices.Clone(all)
 	slices.Reverse(out)
 	if _, ok := v.(string); !ok {
-		return &list{items: out}, nil
+		return &list{items: out, lazy: true}, nil
 	}
 	var sb strings.Builder
 	for _, r := range out {
@@ -441,7 +458,7 @@ func items(c *call, v any) (any, error) {
 	if _, missing := v.(undefined); !ok && !missing {
 		return nil, failf(ErrValue, "%s has no items", typeName(v))
 	}
-	out := &list{}
+	out := &list{lazy: true}
 	if d == nil {
 		return out, nil
 	}
@@ -480,10 +497,13 @@ func indent(c *call, v any) (any, error) {
 		return nil, err
 	}
 	for i, line := range lines {
-		if i == 0 && !truthy(c.arg(1, "first", false)) || line == "" && !truthy(c.arg(2, "blank", false)) {
-			continue
+		wanted := line != "" || truthy(c.arg(2, "blank", false))
+		if i == 0 {
+			wanted = truthy(c.arg(1, "first", false))
 		}
-		lines[i] = space + line
+		if wanted {
+			lines[i] = space + line
+		}
 	}
 	return strings.Join(lines, "\n"), nil
 }
@@ -523,7 +543,7 @@ func mapItems(c *call, v any) (any, error) {
 	if err != nil {
 		return nil, err
 	}
-	out := &list{items: make([]any, len(all))}
+	out := &list{items: make([]any, len(all)), lazy: true}
 	name, byAttribute := c.named["attribute"]
 	for i, item := range all {
 		if byAttribute {
@@ -574,7 +594,7 @@ func selecting(keep, byAttribute bool) filter {
 			}
 			args = args[1:]
 		}
-		out := &list{}
+		out := &list{lazy: true}
 		for _, item := range all {
 			var held any = item
 			if byAttribute {

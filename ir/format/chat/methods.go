@@ -8,6 +8,9 @@ import (
 	"time"
 	"unicode"
 	"unicode/utf8"
+
+	"golang.org/x/text/cases"
+	"golang.org/x/text/language"
 )
 
 // The methods of Python that templates call, and the functions that a template finds by their names. They
@@ -33,9 +36,9 @@ func stringTable() map[string]func(c *call, s string) (any, error) {
 		"strip":  stripping(strings.TrimFunc, strings.Trim),
 		"lstrip": stripping(strings.TrimLeftFunc, strings.TrimLeft),
 		"rstrip": stripping(strings.TrimRightFunc, strings.TrimRight),
-		"upper":  func(_ *call, s string) (any, error) { return strings.ToUpper(s), nil },
-		"lower":  func(_ *call, s string) (any, error) { return strings.ToLower(s), nil },
-		"title":  func(_ *call, s string) (any, error) { return title(s), nil },
+		"upper":  func(_ *call, s string) (any, error) { return upper(s), nil },
+		"lower":  func(_ *call, s string) (any, error) { return lower(s), nil },
+		"title":  func(_ *call, s string) (any, error) { return titleOfWords(s), nil },
 		"capitalize": func(_ *call, s string) (any, error) {
 			return capitalize(s), nil
 		},
@@ -64,8 +67,12 @@ func stringTable() map[string]func(c *call, s string) (any, error) {
 
 // isUpper and isLower report whether a text has letters, and all are in the case, as Python's methods and the
 // tests upper and lower do.
-func isUpper(s string) bool { return strings.ToUpper(s) == s && strings.ToLower(s) != s }
-func isLower(s string) bool { return strings.ToLower(s) == s && strings.ToUpper(s) != s }
+func isUpper(s string) bool { return upper(s) == s && lower(s) != s }
+func isLower(s string) bool { return lower(s) == s && upper(s) != s }
+
+// upper and lower are Python's: ß becomes SS, and the last sigma of a word ς.
+func upper(s string) string { return cases.Upper(language.Und).String(s) }
+func lower(s string) string { return cases.Lower(language.Und).String(s) }
 
 // position converts an index in bytes to one in characters; -1 stays -1.
 func position(s string, i int) int64 {

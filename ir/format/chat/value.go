@@ -15,6 +15,7 @@ type (
 	list struct {
 		items []any
 		tuple bool
+		lazy  bool // a generator of Python, which is true even without items
 		extent
 	}
 	dict struct {
@@ -132,7 +133,7 @@ func truthy(v any) bool {
 	case string:
 		return v != ""
 	case *list:
-		return len(v.items) > 0
+		return v.lazy || len(v.items) > 0
 	case *dict:
 		return v.opaque || len(v.keys) > 0
 	case function:
@@ -237,6 +238,10 @@ func appendText(out []byte, v any, quotes bool) []byte {
 			return appendRepr(out, v)
 		}
 		return append(out, v...)
+	case undefined:
+		if quotes {
+			return append(out, "Undefined"...)
+		}
 	case *list:
 		return appendList(out, v)
 	case *dict:

@@ -90,7 +90,10 @@ func Read(r io.Reader) (*ir.Array, error) {
 // readHeader reads the bytes before the elements.
 func readHeader(r io.Reader) (header, error) {
 	var start [12]byte
-	if _, err := io.ReadFull(r, start[:10]); err != nil || string(start[:6]) != magic {
+	if _, err := io.ReadFull(r, start[:10]); err != nil {
+		return header{}, readError(err, "it does not begin as a .npy file does")
+	}
+	if string(start[:6]) != magic {
 		return header{}, damaged("it does not begin as a .npy file does")
 	}
 	size := int(binary.LittleEndian.Uint16(start[8:]))
@@ -98,7 +101,7 @@ func readHeader(r io.Reader) (header, error) {
 	case 1:
 	case 2, 3:
 		if _, err := io.ReadFull(r, start[10:]); err != nil {
-			return header{}, damaged("the header is cut short")
+			return header{}, readError(err, "the header is cut short")
 		}
 		size = int(min(binary.LittleEndian.Uint32(start[8:]), maxHeader+1))
 	default:
@@ -109,7 +112,7 @@ func readHeader(r io.Reader) (header, error) {
 	}
 	text := make([]byte, size)
 	if _, err := io.ReadFull(r, text); err != nil {
-		return header{}, damaged("the header is cut short")
+		return header{}, readError(err, "the header is cut short")
 	}
 	return parseHeader(string(text))
 }
@@ -125,7 +128,7 @@ func (h header) read(r io.Reader) ([]byte, error) {
 		at := len(data)
 		data = append(data, make([]byte, min(n-at, max(chunkBytes, at)))...)
 		if _, err := io.ReadFull(r, data[at:]); err != nil {
-			return nil, damaged("%s%v has %d bytes; the file ends before", h.dtype, h.dims, n)
+			return nil, readError(err, "%s%v has %d bytes; the file ends before", h.dtype, h.dims, n)
 		}
 	}
 	return data, nil

@@ -9,6 +9,7 @@ package npz
 
 import (
 	"archive/zip"
+	"compress/flate"
 	"errors"
 	"fmt"
 	"io"
@@ -91,13 +92,45 @@ func (f *File) Type(name string) (t ir.Type, err error) {
 }
 
 // Array reads an array. The error is of kind [ir.ErrName] for an unknown name, of kind [ir.ErrUnsupported]
-// for a compression other than deflate, which NumPy writes, and otherwise that of [Read].
+// for a compression other than deflate, which NumPy writes, of kind [ErrDamaged] where the checksum of the archive is another, and
+// otherwise that of [Read].
 func (f *File) Array(name string) (a *ir.Array, err error) {
 	err = f.open(name, func(r io.Reader) (err error) {
-		a, err = Read(r)
+		if a, err = Read(r); err == nil {
+			err = checkEnd(r)
+		}
 		return err
 	})
-	return a, err
+	if err != nil {
+		return nil, err
+	}
+	return a, nil
+}
+
+// checkEnd reads the end of an entry, where zip compares the checksum: elements alone do not reach it.
+func checkEnd(r io.Reader) error {
+	switch _, err := io.ReadFull(r, make([]byte, 1)); err {
+	case nil:
+		return damaged("it has more bytes than its elements")
+	case io.EOF:
+		return nil
+	default:
+		return readError(err, "%v", err)
+	}
+}
+
+// readError returns an error of a reader: damage where a file ends, or zip finds it, and otherwise the reader's own error.
+func readError(err error, text string, args ...any) error {
+	var corrupt flate.CorruptInputError
+	for _, end := range []error{io.EOF, io.ErrUnexpectedEOF, zip.ErrChecksum, zip.ErrFormat} {
+		if errors.Is(err, end) {
+			return damaged(text, args...)
+		}
+	}
+	if errors.As(err, &corrupt) {
+		return damaged("%v", err)
+	}
+	return err
 }
 
 // open calls a function with the file of an array.

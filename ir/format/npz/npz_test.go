@@ -6,12 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"log"
 	"path/filepath"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 
 	"github.com/rlx-go/rlx/ir"
 	"github.com/rlx-go/rlx/ir/format/npz"
@@ -138,6 +140,51 @@ func TestUnknownCompression(t *testing.T) {
 	}
 	if _, err := f.Array("x"); !errors.Is(err, ir.ErrUnsupported) || errors.Is(err, npz.ErrDamaged) {
 		t.Errorf("got %v", err)
+	}
+}
+
+// The checksum is behind the elements, whose number is known: a reader of the elements alone does not see it.
+func TestChangedElementsAreRefused(t *testing.T) {
+	var stored bytes.Buffer
+	if err := npz.Write(&stored, map[string]*ir.Array{"w": ir.Floats(ir.F32, []float64{1, 2, 3}, 3)}); err != nil {
+		t.Fatal(err)
+	}
+	changed := stored.Bytes()
+	changed[bytes.Index(changed, []byte{0, 0, 0x80, 0x3f})+2] ^= 0x40
+	var longer bytes.Buffer
+	z := zip.NewWriter(&longer)
+	w, err := z.Create("w.npy")
+	if err == nil {
+		err = npz.WriteArray(w, ir.Int(ir.U8, 7))
+	}
+	if err == nil {
+		_, err = w.Write([]byte{1})
+	}
+	if err = errors.Join(err, z.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for what, data := range map[string][]byte{"another bit": changed, "a byte more": longer.Bytes()} {
+		f, err := npz.OpenAt(bytes.NewReader(data), int64(len(data)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if a, err := f.Array("w"); !errors.Is(err, npz.ErrDamaged) || a != nil {
+			t.Errorf("%s: got %v, %v", what, a, err)
+		}
+	}
+}
+
+// What a file system says is not damage.
+func TestErrorsOfReadersAreTheirOwn(t *testing.T) {
+	var file bytes.Buffer
+	if err := npz.WriteArray(&file, ir.Ints(ir.U8, make([]int64, 9), 9)); err != nil {
+		t.Fatal(err)
+	}
+	for n := range file.Len() {
+		r := io.MultiReader(bytes.NewReader(file.Bytes()[:n]), iotest.ErrReader(fs.ErrClosed))
+		if _, err := npz.Read(r); !errors.Is(err, fs.ErrClosed) || errors.Is(err, npz.ErrDamaged) {
+			t.Fatalf("after %d bytes: %v", n, err)
+		}
 	}
 }
 

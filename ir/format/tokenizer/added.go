@@ -109,6 +109,9 @@ func (f *finder) find(text string, specialAsText, quoted bool) iter.Seq[found] {
 				end = spaceAfter(text, end)
 			}
 			start = max(start, done)
+			if token.LStrip && start >= end {
+				continue // in the white space that the token before has taken
+			}
 			if done < start && !yield(found{done, start, -1}) {
 				return
 			}

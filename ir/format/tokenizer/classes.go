@@ -1,6 +1,7 @@
 package tokenizer
 
 import (
+	"strings"
 	"unicode"
 )
 
@@ -17,6 +18,10 @@ func isWord(r rune) bool {
 
 // isPatternWord is \w of patterns, whose syntax is Oniguruma's: without joiners.
 func isPatternWord(r rune) bool { return isWord(r) && !unicode.Is(unicode.Join_Control, r) }
+
+// isLoneWord is \w of patterns outside of brackets, and what \b separates: Oniguruma's table for Latin-1 has raised digits
+// and fractions, too.
+func isLoneWord(r rune) bool { return isPatternWord(r) || strings.ContainsRune("²³¹¼½¾", r) }
 
 // isPunctuation is the punctuation of BERT: that of Unicode, and all of ASCII that is no letter, digit or
 // space.

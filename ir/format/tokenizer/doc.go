@@ -12,7 +12,8 @@
 //
 // Ids are those of Hugging Face's tokenizers library, whose output the tests compare with. They may
 // differ for characters newer than Unicode 10, where tables of other versions classify or compose
-// them, and where a Metaspace that marks the first word follows a normalizer that changes the beginning
-// of the text. Truncation, padding and dropout of merges in a file are ignored. The file to read first is
+// them, where a Metaspace that marks the first word follows a normalizer that changes the beginning
+// of the text, and for a special token that must be a single word: within a word its text is never the token, so that
+// none can be forged. Truncation, padding and dropout of merges in a file are ignored. The file to read first is
 // tokenizer.go.
 package tokenizer

@@ -198,7 +198,7 @@ func (m *matcher) holds(in *instruction, pos int) bool {
 	}
 	before, _ := utf8.DecodeLastRuneInString(text[:pos])
 	after, _ := utf8.DecodeRuneInString(text[pos:])
-	edge := (pos > 0 && isPatternWord(before)) != (pos < len(text) && isPatternWord(after))
+	edge := (pos > 0 && isLoneWord(before)) != (pos < len(text) && isLoneWord(after))
 	return edge == (in.op == opWordEdge)
 }
 

@@ -248,9 +248,26 @@ func (p *patternParser) escape() []instruction {
 		p.at++
 		return []instruction{{op: op}}
 	}
+	lowered := rune(p.text[p.at]) | 0x20
+	if _, ok := escapedClass[lowered]; ok || lowered == 'p' {
+		return one(p.loneClass())
+	}
 	s := &set{fold: p.fold}
 	p.escapeInto(s)
 	return one(s)
+}
+
+// loneClass reads an escape of a class outside of brackets, after its backslash. Case matters there, even where letters of
+// either case match.
+func (p *patternParser) loneClass() *set {
+	s := &set{}
+	p.escapeInto(s)
+	for _, inner := range s.sets {
+		if inner.word {
+			inner.tests = []func(rune) bool{isLoneWord}
+		}
+	}
+	return s
 }
 
 // escapedClass are the escapes of classes; in upper case they are negated.
@@ -300,6 +317,9 @@ func (p *patternParser) propertyInto(s *set, negate bool) {
 		name, negate = rest, negate != not
 	} else if p.more() {
 		name = string(p.next())
+	}
+	if strings.EqualFold(name, "punct") {
+		name = "P" // unlike [:punct:], without symbols
 	}
 	if !s.property(name, negate) && !s.property(strings.ToLower(name), negate) {
 		p.fail("the property " + name + " is unknown")

@@ -15,6 +15,7 @@ type set struct {
 	both   *set // a second set that a character must be in
 	fold   bool // case is ignored
 	negate bool
+	word   bool // the class \w
 }
 
 // at returns the length of the character at a position if it is in the set, else 0.
@@ -96,7 +97,9 @@ func (s *set) property(name string, negate bool) bool {
 	} else if table, ok := unicode.Properties[name]; ok {
 		inner.tables = append(inner.tables, table)
 	} else if is, ok := classes[name]; ok {
-		inner.tests = append(inner.tests, is)
+		inner.tests, inner.word = append(inner.tests, is), name == "word"
+	} else if table, ok := unicode.Categories[unicode.CategoryAliases[name]]; ok {
+		inner.tables = append(inner.tables, table)
 	} else {
 		return false
 	}

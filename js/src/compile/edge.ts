@@ -2,7 +2,7 @@
 // returns that plan again.
 
 import { Graph, parseGraph, type StepOptions } from '../graph/graph.js';
-import { classOf, RlxError } from '../values/errors.js';
+import { classOf, need, RlxError } from '../values/errors.js';
 import { compiler } from '../wasm/compiler.js';
 import type { WasmSource } from '../wasm/module.js';
 import { closeCompiler, init, type Limits, type Target } from './compiler.js';
@@ -114,6 +114,7 @@ const packed = new Problem(415, 'syntax', 'the body has a content coding; it mus
 
 /** The service, as the default export of a Worker. */
 export function edge(options: EdgeOptions): { fetch(request: Request): Promise<Response> } {
+  need(Object(options) === options, 'missing', 'the options of edge', '{ wasm, ... }', options);
   const { maxBody = 1 << 20, maxBodies = 16 << 20, bodyTime = 10_000, maxNodes = 12_000, maxEntries = 16, maxPlan = 8 << 20, maxWaiting = 16, memory = 80 << 20, store = bounded(maxKept) } = options;
   let turn: Promise<unknown> = Promise.resolve(), waiting = 0, bodies = 0;
   const limit = (text: string) => new Problem(413, 'limit', text), busy = (what: string) => new Problem(503, 'busy', `the service ${what} as much as it may: ask again later`);

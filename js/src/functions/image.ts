@@ -25,6 +25,7 @@ function spatial(c: Check, x: Value): number[] {
 export function pad(x: Value, low: readonly number[], high: readonly number[], mode: Beyond = 'zeros'): Value {
   return calling(pad, 'image.pad', [x], undefined, '', (c) => {
     const rank = x.shape.length;
+    c.attr(Array.isArray(low) && Array.isArray(high), 'low and high must be lists');
     c.perAxis('low', low, 0, 0, rank);
     c.perAxis('high', high, 0, 0, rank);
     if (c.word('mode', mode, 'zeros edge reflect symmetric wrap') === 'zeros') return x.pad(0, { low, high, interior: low.map(() => 0) });
@@ -172,6 +173,7 @@ export interface ResizeOptions {
 export function resize(x: Value, sizes: readonly number[], options?: ResizeOptions): Value {
   return calling(resize, 'image.resize', [x], options, 'mode antialias a alignCorners floor', (c) => {
     const o = { ...options, mode: c.word('mode', options?.mode, 'linear nearest cubic lanczos') }, from = spatial(c, x), { a = 0 } = o;
+    c.attr(Array.isArray(sizes), 'sizes must be a list');
     c.perAxis('sizes', sizes, 0, 0, from.length);
     c.attr(sizes.every((n) => n <= 1 << 20), 'sizes has an entry above 2²⁰');
     c.attr(a >= -1 && a <= 0, `a is ${a}: it must be in [-1, 0]`);

@@ -18,7 +18,7 @@ export function checkLoad(slots: Iterable<Slot>, tensors: Readonly<Record<string
     const { name, role, dtype } = slot, tensor = given.get(name);
     if (given.delete(name)) {
       checkHost('load', name, tensor as HostTensor);
-      const fit = tensor!.dtype !== dtype && tensor!.as?.(dtype) || tensor!;
+      const fit = tensor!.as?.(dtype, { bytes: true }) ?? tensor!;
       checkDType('load', slot, fit.dtype);
       found.push([slot, fit as HostTensor]);
     } else if (role === 'param' && !options?.allowMissing) {

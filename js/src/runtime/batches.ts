@@ -1,6 +1,6 @@
 import { checkHost } from '../program/inputs.js';
 import type { Inputs } from '../program/types.js';
-import { checkType, sizeOf, type TensorData } from '../values/dtype.js';
+import { arrayLength, checkType, sizeOf, type TensorData } from '../values/dtype.js';
 import { checkOptions, RlxError, shown } from '../values/errors.js';
 import { byName } from '../values/named.js';
 import type { HostTensor } from '../values/tensor.js';
@@ -47,7 +47,7 @@ export function batches<D extends Readonly<Record<string, HostTensor>>, const L 
     checkHost('batches', name, column);
     const { dtype, shape, data: given } = column;
     checkType(`batches: ${name}`, dtype, given);
-    if (given.length !== sizeOf(shape)) throw new RlxError('shape', `batches: ${name} has ${given.length} elements, not [${shape}]`, { name, shape });
+    if (given.length !== arrayLength(dtype, shape, 8 * sizeOf(shape))) throw new RlxError('shape', `batches: ${name} has ${given.length} elements, not [${shape}]`, { name, shape });
     if (shape[0] !== rows) throw new RlxError('shape', `batches: ${name} has ${shape[0]} rows, others ${rows}`, { name, shape });
   }
   if (!(Number.isInteger(size) && size > 0 && (last === 'drop' ? rows >= size : rows))) throw new RlxError('shape', `batches: no batch: ${rows} rows by ${shown(size)}`);

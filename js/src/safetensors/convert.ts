@@ -11,6 +11,8 @@ export interface ConvertOptions {
    * may become infinite. An integer that does not fit is an error.
    */
   narrow?: boolean;
+  /** Elements of 64 bits and more are their bytes, as a program has them. */
+  bytes?: boolean;
 }
 
 /** The bits of a float: its exponent, its fraction, and whether it has no infinity. */

@@ -2,7 +2,7 @@
 // https://github.com/huggingface/safetensors
 
 import { arrayOf, converted, type ConvertOptions } from './convert.js';
-import { sizeOf, type StoredData } from '../values/dtype.js';
+import { arrayType, sizeOf, type StoredData } from '../values/dtype.js';
 import { checkOptions, classOf, need, RlxError, shown } from '../values/errors.js';
 import type { StoredTensor } from '../values/tensor.js';
 
@@ -86,14 +86,18 @@ export function headOf(entries: readonly Described[], metadata?: Record<string, 
 export function checkData(entry: Described, data: StoredData): void {
   const { name, dtype, shape } = entry;
   checkClass(name, dtype, data);
-  if (data.length !== lengthOf(entry)) throw new RlxError('shape', `${name} has ${data.length} elements, not [${shape}]`, { name, shape });
+  const type = arrayOf(dtype), what = data.BYTES_PER_ELEMENT === type.BYTES_PER_ELEMENT ? 'elements' : 'bytes';
+  if (data.byteLength !== lengthOf(entry) * type.BYTES_PER_ELEMENT) throw new RlxError('shape', `${name} has ${data.length} ${what}, not [${shape}]`, { name, shape });
   if (dtype === 'bool' && !areBools(data)) throw new RlxError('dtype', `${name} is bool, and has bytes other than 0 and 1`, { name });
 }
 
-/** Refuses elements of another class than the dtype's. */
+/** Whether a program has the elements of a type as bytes. */
+const isWide = (dtype: string): boolean => arrayOf(dtype) !== arrayType(dtype);
+
+/** Refuses elements of another class than the dtype's, and than bytes for one that programs have as bytes. */
 function checkClass(name: string, dtype: string, data: StoredData): void {
   const type = arrayOf(dtype), got = classOf(data);
-  if (data instanceof type || dtype === 'f16' && got === 'Float16Array') return;
+  if (data instanceof type || dtype === 'f16' && got === 'Float16Array' || data instanceof Uint8Array && isWide(dtype)) return;
   throw new RlxError('dtype', `${name} is ${got}: it must be ${type.name}, of ${dtype}`, { name });
 }
 
@@ -215,8 +219,9 @@ export function readTensor(name: string, dtype: string, shape: number[], bytes: 
 /** Adds `as`, which neither a loop over the properties nor a copy to another thread sees. @internal */
 export const convertible = (name: string, tensor: StoredTensor): FileTensor => Object.defineProperty(tensor, 'as', {
   value: (dtype: string, options?: ConvertOptions) => {
-    checkOptions('as', options, 'narrow');
-    return convertible(name, { dtype, shape: tensor.shape, data: converted(name, tensor, dtype, options ?? {}) });
+    checkOptions('as', options, 'narrow bytes');
+    const data = converted(name, tensor, dtype, options ?? {}), { buffer, byteOffset, byteLength } = data;
+    return convertible(name, { dtype, shape: tensor.shape, data: options?.bytes && isWide(dtype) ? new Uint8Array(buffer, byteOffset, byteLength) : data });
   },
 }) as FileTensor;
 

@@ -5,7 +5,8 @@ export type DType = 'bool' | 'i8' | 'u8' | 'f8e4m3fn' | 'f8e5m2' | 'i16' | 'u16'
 
 /**
  * The elements of a tensor, row-major. A `bool` tensor is a Uint8Array of 0 and 1; floats of 8
- * bits are the bits in a Uint8Array, `f16` and `bf16` in a Uint16Array; packed types are their bytes.
+ * bits are the bits in a Uint8Array, `f16` and `bf16` in a Uint16Array; packed types, and
+ * those of 64 bits and more, which programs on the CPU have, are their bytes.
  */
 export type TensorData = Int8Array | Uint8Array | Int16Array | Uint16Array | Int32Array | Uint32Array | Float32Array;
 

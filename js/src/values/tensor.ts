@@ -15,14 +15,14 @@ export interface HostTensor {
 }
 
 /**
- * A tensor as a file has it: of any element type. Where a parameter is of another, `as` makes a
- * tensor of that type, or throws where that would change a value.
+ * A tensor as a file has it: of any element type. `as` makes a tensor of a parameter's type, or throws where
+ * that would change a value; with `bytes`, elements of 64 bits and more are their bytes, as a program has them.
  */
 export interface StoredTensor {
   dtype: string;
   shape: readonly number[];
   data: StoredData;
-  as?(dtype: string): StoredTensor;
+  as?(dtype: string, options?: { bytes?: boolean }): StoredTensor;
 }
 
 let live = 0;

@@ -71,9 +71,8 @@ const roundings: Readonly<Record<string, (x: number) => number>> = { common: toE
 
 const round: Method = (c, v) => {
   const x = number(v), digits = c.int(0, 'precision', 0), how = textOf(c.arg(1, 'method', 'common'));
-  if (x === undefined || digits < 0 || digits > 15) throw refuse(`${typeName(v)} cannot be rounded to ${digits} digits`);
-  if (!Object.hasOwn(roundings, how)) throw refuse('round has no such method');
-  return roundings[how]!(x * 10 ** digits) / 10 ** digits;
+  if (x === undefined || digits < 0 || digits > 15 || !Object.hasOwn(roundings, how)) throw refuse(`${typeName(v)} cannot be rounded: ${how}, ${digits}`);
+  return (how === 'common' ? integer(v) : undefined) ?? roundings[how]!(x * 10 ** digits) / 10 ** digits;
 };
 
 /** Items, or an attribute of each where an argument names one. */
@@ -115,7 +114,7 @@ const indent: Method = (c, v) => {
   const width = c.int(0, 'width', 4), lines = textOf(v).split('\n'), first = truth(c.arg(1, 'first', false)), blank = truth(c.arg(2, 'blank', false));
   if (width < 0 || width > maxIndent) throw refuse(`the width of indent must be from 0 to ${maxIndent}`);
   c.run.spend(lines.length * (1 + (width >> 6)));
-  return lines.map((line, i) => (i > 0 || first) && (line || blank) ? ' '.repeat(width) + line : line).join('\n');
+  return lines.map((line, i) => (i ? line || blank : first) ? ' '.repeat(width) + line : line).join('\n');
 };
 
 /** The value a.b of an item by "a.b", or an item of a list by its number. */

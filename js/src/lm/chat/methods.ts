@@ -36,8 +36,11 @@ export const capitalize = (s: string): string => s.replace(/^[^]/u, (c) => c.toU
 /** Whether a text has letters, all of which are in the case: Python's methods, and the tests `upper` and `lower`. */
 export const isUpper = (s: string): boolean => s.toUpperCase() === s && s.toLowerCase() !== s, isLower = (s: string): boolean => s.toLowerCase() === s && s.toUpperCase() !== s;
 
-export const title = (s: string): string => s.replace(/([\p{White_Space}([{<-]|^)([^])|[^]/gu, (all, before?: string, letter?: string) =>
-  letter === undefined ? all.toLowerCase() : before + (/^[\p{White_Space}([{<-]$/u.test(letter) ? letter : letter.toUpperCase()));
+/** Capitals where an expression matches a letter. */
+const titled = (at: RegExp) => (s: string): string => s.toLowerCase().replace(at, (letter) => letter.toUpperCase());
+export const title = titled(/(?<=^|[\p{White_Space}([{<-])[^]/gu);
+/** str.title of Python, to which all but letters separate words. */
+const words = titled(/(?<!\p{Cased})\p{Cased}/gu);
 
 /** startswith or endswith, of a string or one of a tuple. */
 const affix = (has: (s: string, t: string) => boolean): TextMethod => (c, s) => {
@@ -139,7 +142,7 @@ export function joined(c: Call, items: readonly Value[], between: string): strin
 
 const textMethods: Readonly<Record<string, TextMethod>> = {
   strip: stripping(true, true), lstrip: stripping(true, false), rstrip: stripping(false, true),
-  upper: (_, s) => s.toUpperCase(), lower: (_, s) => s.toLowerCase(), title: (_, s) => title(s), capitalize: (_, s) => capitalize(s),
+  upper: (_, s) => s.toUpperCase(), lower: (_, s) => s.toLowerCase(), title: (_, s) => words(s), capitalize: (_, s) => capitalize(s),
   startswith: affix((s, t) => s.startsWith(t)), endswith: affix((s, t) => s.endsWith(t)),
   removeprefix: withText((s, t) => s.startsWith(t) ? s.slice(t.length) : s), removesuffix: withText((s, t) => t && s.endsWith(t) ? s.slice(0, -t.length) : s),
   count: withText((s, t) => BigInt(count(s, t))), find: withText((s, t) => position(s, s.indexOf(t))), rfind: withText((s, t) => position(s, s.lastIndexOf(t))),

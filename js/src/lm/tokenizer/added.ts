@@ -55,6 +55,7 @@ export class Finder {
       while (token.lstrip && start > done && space.test(text[start - 1]!)) start--;
       while (token.rstrip && end < text.length && space.test(text[end]!)) end++;
       start = Math.max(start, done);
+      if (token.lstrip && start >= end) continue; // in the white space that the token before has taken
       if (done < start) out.push({ start: done, end: start, id: -1 });
       out.push({ start, end, id: token.id });
       done = end;

@@ -24,20 +24,20 @@ const nothing: Code = { text: '', size: 0, fixed: true, single: false, choices: 
 const condition = (text: string): Code => ({ ...nothing, text, size: 1 });
 const character = (text: string): Code => ({ ...condition(text), single: true });
 
-/** The escapes of characters, and of classes, as insides of a class; in upper case they are negated. */
+/** The escapes of characters, and of classes; in upper case they are negated. */
 const letters: Readonly<Record<string, string>> = { n: '\n', r: '\r', t: '\t', f: '\f', v: '\v', a: '\x07', e: '\x1b' };
-const classes: Readonly<Record<string, string>> = { s: String.raw`\p{White_Space}`, d: String.raw`\p{Nd}`, w: patternWord, h: '0-9A-Fa-f' };
-/** The classes of [:name:] and \p{name} that are no category of Unicode. */
+const classes: Readonly<Record<string, string>> = { s: 'space', d: 'digit', w: 'word', h: 'xdigit' };
+/** The classes of [:name:] and \p{name} by names that the engine has not, as insides of a class. */
 const named: Readonly<Record<string, string>> = {
-  space: classes['s']!, digit: classes['d']!, word: patternWord, alpha: String.raw`\p{Alphabetic}`, alnum: String.raw`\p{Alphabetic}\p{Nd}`,
-  upper: String.raw`\p{Uppercase}`, lower: String.raw`\p{Lowercase}`, punct: String.raw`\p{P}\p{S}`, cntrl: String.raw`\p{Cc}`,
-  xdigit: '0-9A-Fa-f', blank: String.raw`\t\p{Zs}`,
+  word: patternWord, alpha: String.raw`\p{Alphabetic}`, alnum: String.raw`\p{Alphabetic}\p{Nd}`, upper: String.raw`\p{Uppercase}`, lower: String.raw`\p{Lowercase}`,
+  xdigit: '0-9A-Fa-f', blank: String.raw`\t\p{Zs}`, ':punct': String.raw`\p{P}\p{S}`,
 };
+/** \w outside of brackets, and what \b separates: Oniguruma's table for Latin-1 has raised digits and fractions, too. */
+const loneWord = `${patternWord}²³¹¼-¾`;
+const edge = `(?:(?<=[${loneWord}])(?![${loneWord}])|(?<![${loneWord}])(?=[${loneWord}]))`;
 /** The conditions that take no character. */
 const conditions: Readonly<Record<string, string>> = {
-  A: String.raw`(?<![\s\S])`, z: String.raw`(?![\s\S])`, Z: String.raw`(?=\n?(?![\s\S]))`,
-  b: `(?:(?<=[${patternWord}])(?![${patternWord}])|(?<![${patternWord}])(?=[${patternWord}]))`,
-  B: `(?:(?<=[${patternWord}])(?=[${patternWord}])|(?<![${patternWord}])(?![${patternWord}]))`,
+  A: String.raw`(?<![\s\S])`, z: String.raw`(?![\s\S])`, Z: String.raw`(?=\n?(?![\s\S]))`, b: edge, B: `(?!${edge})`,
 };
 /** The letters that have a third form: the long s and the Kelvin sign. */
 const thirds: Readonly<Record<string, string>> = { s: 'ſ', k: 'K' };
@@ -167,7 +167,7 @@ class Translator {
       return character(`[${this.letter(this.next())}]`);
     }
     const known = conditions[this.text[this.at] ?? ''];
-    if (!known) return character(`[${this.escape().inside}]`);
+    if (!known) return character(`[${this.escape(true).inside}]`);
     this.at++;
     return condition(known);
   }
@@ -179,36 +179,31 @@ class Translator {
     return [...forms].filter((form) => form.length === letter.length).map(escaped).join('');
   }
 
-  /** Reads an escape: the contents of a class, and the character if it is one. */
-  private escape(): { inside: string; one?: string } {
+  /** Reads an escape: the contents of a class, and the character if it is one. Outside of brackets the case of a class matters. */
+  private escape(lone = false): { inside: string; one?: string } {
     const letter = this.next(), low = letter.toLowerCase();
     if (!letter) throw this.fail('it ends with a backslash');
-    if (Object.hasOwn(classes, low)) return { inside: letter === low ? classes[low]! : `[^${classes[low]}]` };
-    if (low === 'p') return { inside: this.property(letter === 'P') };
+    const name = low === 'p' ? this.next() : classes[low];
+    if (name !== undefined) return { inside: this.property(name, letter !== low, lone) };
     const one = letter === 'x' || letter === 'u' ? this.hex(letter) : letters[letter] ?? letter;
     if (one === letter && /[\da-z]/i.test(letter)) throw this.fail(`the escape \\${letter} is not known`);
     return { inside: this.letter(one), one };
   }
 
-  /** Reads {name}, {^name} or L after \p. */
-  private property(negate: boolean): string {
-    let name = this.next(), not = negate;
+  /** A class by its name, the rest of {name} and {^name} included. */
+  private property(name: string, negate: boolean, lone = false): string {
     if (name === '{') {
       const end = this.text.indexOf('}', this.at);
-      if (end < 0) throw this.fail('a brace is not closed');
+      if (end < 0) throw this.fail('a } is missing');
       name = this.text.slice(this.at, end);
       this.at = end + 1;
-      if (name.startsWith('^')) [name, not] = [name.slice(1), !not];
+      if (name[0] === '^') [name, negate] = [name.slice(1), !negate];
     }
-    return this.named(name, not);
-  }
-
-  private named(name: string, negate: boolean): string {
-    const tries = /^\w+$/.test(name) ? [`\\p{${name}}`, `\\p{Script=${name}}`] : [];
-    const inside = named[name] ?? named[name.toLowerCase()] ?? tries.find(works);
+    const low = name.toLowerCase(), tries = [name, `Script=${name}`, low].map((of) => `\\p{${of}}`);
+    const inside = lone && low === 'word' ? loneWord : named[low] ?? tries.find(works);
     if (!inside) throw this.fail(`the property ${quoted(name)} is not known`);
-    const cased = this.fold && /^\\p\{(?:L[ult]|Upper|Lower)/.test(inside) ? String.raw`\p{Lu}\p{Ll}\p{Lt}` : inside;
-    return negate ? `[^${cased}]` : cased;
+    const cased = this.fold && !lone && /^\\p\{(?:L[ult]|Upper|Lower)/.test(inside) ? String.raw`\p{Lu}\p{Ll}\p{Lt}` : inside;
+    return `[${negate ? '^' : ''}${cased}]`;
   }
 
   /** Reads 41, {1F600} or, after \u, 0041. */
@@ -231,7 +226,7 @@ class Translator {
         else if (letter === 'm' || letter === 's') this.dot = on;
         else if (letter === '-') on = false;
         else if (letter === ')') return nothing; // for the rest of the group around
-        else throw this.fail('this kind of group is not known');
+        else throw this.fail('this group is not known');
       }
     }
     const inner = this.closed();
@@ -265,11 +260,11 @@ class Translator {
     });
   }
 
+  /** The rest of [:name:], whose punctuation has symbols, unlike \p{punct}. */
   private posix(): string {
-    const end = this.text.indexOf(':]', this.at), name = this.text.slice(this.at, Math.max(end, this.at)), plain = name.replace(/^\^/, '');
-    if (end < 0 || !Object.hasOwn(named, plain)) throw this.fail('this class is not known');
-    this.at = end + 2;
-    return plain === name ? `[${named[plain]}]` : `[^${named[plain]}]`;
+    const [all, not, name] = /^(\^?)(\w+):\]/.exec(this.text.slice(this.at)) ?? ['', '', ''];
+    this.at += all.length;
+    return this.property(name === 'punct' ? ':punct' : name!, !!not);
   }
 
   /** Reads a character, an escape or a range of a class. */

@@ -13,7 +13,7 @@ export const uncovered = (text: string): RlxError => new RlxError('missing', `to
 export const quoted = (text: unknown): string => JSON.stringify(String(text).slice(0, 50));
 
 /** \w of patterns, whose syntax is Oniguruma's: letters, marks, digits and connectors, as the inside of a class. */
-export const patternWord = String.raw`\p{L}\p{M}\p{Nd}\p{Nl}\p{Pc}\p{Alphabetic}`;
+export const patternWord = String.raw`\p{Alphabetic}\p{M}\p{Nd}\p{Pc}`;
 /** \w of the expressions of Rust, by which the pre-tokenizer Whitespace and single_word go: joiners are letters besides. */
 export const wordClass = String.raw`${patternWord}\u200c\u200d`;
 /** The punctuation of BERT: that of Unicode, and all of ASCII that is no letter, digit or space. */
