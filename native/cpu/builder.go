@@ -16,7 +16,7 @@ func makeNest(name string, c *fusion.Code, outer, inner []int, buffers map[int]*
 	var tries []blocking
 	for _, w := range blockWidths(outer) {
 		// Calls for long sums cost little, and lanes of several rows are gathered: two vectors of a row are enough.
-		if w > 1 && product(inner) > 2*maxWindow && product(outer[len(outer)-w+1:]) >= 2*jit.Width() {
+		if w > 1 && product(inner) > maxWindow && product(outer[len(outer)-w+1:]) >= 2*jit.Width() {
 			break
 		}
 		tries = append(tries, blocking{false, w})

@@ -165,12 +165,18 @@ func TestLossOfAnImage(t *testing.T) {
 }
 
 // TestGradientsOfPools compares the gradient of the squares of a max pool with overlapping windows, and of an
-// average pool of planes, with their definitions in f64.
+// average pool of planes, with their definitions in f64: of windows of one block of points, and of two.
 func TestGradientsOfPools(t *testing.T) {
-	const batch, h, w, channels, window, stride = 4, 23, 25, 32, 3, 2
+	gradientsOfPools(t, 3, 2)
+	gradientsOfPools(t, 7, 1)
+}
+
+func gradientsOfPools(t *testing.T, window, stride int) {
+	const batch, h, w, channels = 4, 23, 25, 32
+	half, rows, columns := window/2, (h-1)/stride+1, (w-1)/stride+1
 	x := random(batch * h * w * channels)
 	g := build(t, func(b *ir.Builder) {
-		pool := ops.PoolAttrs{Sizes: []int{window, window}, Strides: []int{stride, stride}, PadLo: []int{1, 1}, PadHi: []int{1, 1}}
+		pool := ops.PoolAttrs{Sizes: []int{window, window}, Strides: []int{stride, stride}, PadLo: []int{half, half}, PadHi: []int{half, half}}
 		v := b.Input("x", ir.F32, ir.Dims(batch, h, w, channels)...)
 		y := ops.MaxPool(b, v, pool)
 		pool.Strides = []int{1, 1}
@@ -182,11 +188,11 @@ func TestGradientsOfPools(t *testing.T) {
 	g, err := autodiff.ValueAndGrad(g, "loss", "x")
 	g = must(t, g, err)
 	want, means := make([]float64, len(x)), make([]float64, len(x))
-	for i := range batch * channels * (h/2 + 1) * (w/2 + 1) {
-		ch, col, row, n := i%channels, i/channels%(w/2+1)*stride, i/channels/(w/2+1)%(h/2+1)*stride, i/channels/(w/2+1)/(h/2+1)
+	for i := range batch * channels * rows * columns {
+		ch, col, row, n := i%channels, i/channels%columns*stride, i/channels/columns%rows*stride, i/channels/columns/rows
 		best := -1
 		for k := range window * window {
-			at := [2]int{row + k/window - 1, col + k%window - 1}
+			at := [2]int{row + k/window - half, col + k%window - half}
 			if place := ((n*h+at[0])*w+at[1])*channels + ch; at[0] >= 0 && at[0] < h && at[1] >= 0 && at[1] < w && (best < 0 || x[place] > x[best]) {
 				best = place
 			}
@@ -196,8 +202,8 @@ func TestGradientsOfPools(t *testing.T) {
 	for i := range x {
 		plane, row, col := i/(h*w), i/w%h, i%w
 		for k := range window * window {
-			if at := [2]int{row + k/window - 1, col + k%window - 1}; at[0] >= 0 && at[0] < h && at[1] >= 0 && at[1] < w {
-				means[i] += float64(x[(plane*h+at[0])*w+at[1]]) / (window * window)
+			if at := [2]int{row + k/window - half, col + k%window - half}; at[0] >= 0 && at[0] < h && at[1] >= 0 && at[1] < w {
+				means[i] += float64(x[(plane*h+at[0])*w+at[1]]) / float64(window*window)
 			}
 		}
 	}

@@ -7,8 +7,8 @@ import (
 	"github.com/rlx-go/rlx/ir/scalar"
 )
 
-// maxWindow is the number of inner points up to which a reduction is tried without a loop. A sum of more needs blocks.
-const maxWindow = fusion.SumBlockLen
+// maxWindow is the number of inner points up to which a reduction is tried without a loop: 7×7 among them.
+const maxWindow = 2 * fusion.SumBlockLen
 
 // unrolled returns a reduction over few inner points, as those of a pool's windows, or over none, as a map: the
 // places of the points and the conditions at edges are then constants or values of a row, and a
@@ -33,13 +33,15 @@ func unrolled(code *fusion.Code, inner []int) *fusion.Code {
 	return out
 }
 
-// folded returns the results of a reduction, which combines the points in their order.
+// folded returns the results of a reduction, which combines the points in their order, those of sums in blocks of
+// [fusion.SumBlockLen]: at most two, which need no compensation.
 func folded(r *fusion.Reduction, vars []scalar.Expr, inner []int) []scalar.Local {
 	s := scalar.NewSimplifier()
-	sums := make([]scalar.Expr, len(r.Accumulators))
+	initial := make([]scalar.Expr, len(r.Accumulators))
 	for i, a := range r.Accumulators {
-		sums[i] = a.Init
+		initial[i] = a.Init
 	}
+	sums, before, inBlocks := initial, []scalar.Expr(nil), r.Sums()
 	for point := range product(inner) {
 		at := map[string]scalar.Expr{}
 		for i, rest := len(inner)-1, point; i >= 0; i-- {
@@ -49,7 +51,13 @@ func folded(r *fusion.Reduction, vars []scalar.Expr, inner []int) []scalar.Local
 		for i, e := range r.Elements {
 			elements[i] = s.Simplify(scalar.SubstituteVars(e, at))
 		}
+		if inBlocks && point == fusion.SumBlockLen {
+			sums, before = initial, sums
+		}
 		sums = r.Combine(sums, elements)
+	}
+	if before != nil {
+		sums = r.Combine(before, sums)
 	}
 	final := map[string]scalar.Expr{}
 	for i, v := range r.Running {
