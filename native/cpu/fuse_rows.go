@@ -42,10 +42,11 @@ func (f *fuser) fuseSweep(before []instr) bool {
 	b.end()
 	steps, indirect, ok := b.strides()
 	overlap := f.n.wideSpace().row%jit.Width() != 0
-	if !ok || !sameKind(b.kernels) || overlap && writesWhatItReads(b.arrays) {
+	inPlace := overlap && writesWhatItReads(b.arrays)
+	if !ok || !sameKind(b.kernels) || inPlace && slices.ContainsFunc(b.kernels, func(k *jit.Kernel) bool { return !k.StoresOnce() }) {
 		return false
 	}
-	kernels := &jit.Rows{Kernels: b.kernels, Strides: steps, Counter: b.counter(), Indirect: indirect, Overlap: overlap}
+	kernels := &jit.Rows{Kernels: b.kernels, Strides: steps, Counter: b.counter(), Indirect: indirect, Overlap: overlap, InPlace: inPlace}
 	f.n.failures = b.failures
 	f.n.rowKernel = []instr{{kind: opFused, fused: &fused{kernels: kernels, arrays: b.arrays}}}
 	f.n.phases = nil

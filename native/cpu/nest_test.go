@@ -2,6 +2,7 @@ package cpu_test
 
 import (
 	"context"
+	"math"
 	"testing"
 
 	"github.com/rlx-go/rlx/internal/codegen/jit"
@@ -102,4 +103,44 @@ func TestBlocksOfRunsStartAtARun(t *testing.T) {
 			}
 		}
 	})
+}
+
+// TestRowsAreUpdatedInPlace updates states by a factor of each row. Rows of whole vectors and a part of one end with a vector that
+// overlaps the one before: each element changes once.
+func TestRowsAreUpdatedInPlace(t *testing.T) {
+	const rows, steps = 300, 3
+	for _, n := range []int{16, 17, 31, 49, 56, 100} {
+		for _, d := range []ir.DType{ir.F32, ir.F64} {
+			x, by := random(rows*n), random(rows)
+			g := build(t, func(b *ir.Builder) {
+				factor := ops.Convert(b, b.Input("by", ir.F32, ir.Dims(rows, 1)...), d)
+				now := b.State("x", d, ir.Dims(rows, n)...)
+				b.SetState("x", ops.Sub(b, now, ops.Mul(b, now, factor)))
+			})
+			values := ir.NewArray(d, rows, n)
+			for i, v := range x {
+				values.F[i] = float64(v)
+			}
+			everyLevel(t, func(t *testing.T) {
+				p := compileGraphs(t, ir.Entry{Name: "run", Graph: g})
+				if err := p.Set(t.Context(), "x", native.FromArray(values)); err != nil {
+					t.Fatal(err)
+				}
+				for range steps {
+					run(t, p, map[string]native.Tensor{"by": native.Float32s(by, rows, 1)})
+				}
+				y, err := p.Get(t.Context(), "x")
+				if err != nil {
+					t.Fatal(err)
+				}
+				a, err := y.Array()
+				if err != nil {
+					t.Fatal(err)
+				}
+				for i, got := range a.F {
+					near(t, "x", i, float32(got), float64(x[i])*math.Pow(1-float64(by[i/n]), steps), 1e-5)
+				}
+			})
+		}
+	}
 }

@@ -16,15 +16,15 @@ type generator struct {
 	control control
 	rare    rareSteps
 	k       *Kernel
-	// overlap is that of the rows.
-	overlap bool
+	// overlap and inPlace are those of the rows.
+	overlap, inPlace bool
 }
 
 func newGenerator(r *Rows, level simd.Level) *generator {
 	rs := &registers{}
 	rs.at(level, r.Kernels[0].Long)
 	return &generator{
-		registers: rs, lanes: lanes{rs}, memory: memory{registers: rs}, control: control{rs}, rare: rareSteps{registers: rs}, overlap: r.Overlap,
+		registers: rs, lanes: lanes{rs}, memory: memory{registers: rs}, control: control{rs}, rare: rareSteps{registers: rs}, overlap: r.Overlap, inPlace: r.InPlace,
 	}
 }
 
@@ -78,7 +78,7 @@ func (g *generator) kernel(k *Kernel) {
 
 func (g *generator) loop() {
 	masked := len(g.k.accumulators) > 0 && !g.k.Full
-	if masked {
+	if masked || g.inPlace {
 		g.control.loadLaneMask()
 	}
 	for _, r := range g.k.accumulators {
@@ -94,7 +94,9 @@ func (g *generator) loop() {
 	for _, r := range g.k.accumulators {
 		kept = append(kept, r.next)
 	}
+	g.memory.once = g.inPlace
 	g.section(g.k.steps, kept)
+	g.memory.once = false
 	for _, r := range g.k.accumulators { // take their new values in the active lanes
 		if to, from := g.locations[r.value].reg, g.locations[r.next].reg; masked {
 			g.moveMasked(to, from)
@@ -103,7 +105,7 @@ func (g *generator) loop() {
 		}
 	}
 	if lanes := g.width * max(1, g.k.stride); g.overlap {
-		g.control.overlapBack(lanes, masked, &start)
+		g.control.overlapBack(lanes, masked || g.inPlace, &start)
 	} else {
 		g.control.loopBack(lanes, &start)
 	}

@@ -182,6 +182,17 @@ func (k *Kernel) Store(array int, t dtype.DType, v Value) {
 	k.step(step{kind: store, typ: t, array: array, skip: k.offset, shift: k.shift, args: []argument{{value: v}}, dst: noValue})
 }
 
+// StoresOnce reports whether the stores of a kernel can be of some lanes only: they are of words as wide as the lanes.
+func (k *Kernel) StoresOnce() bool {
+	width := 4
+	if k.Long {
+		width = 8
+	}
+	return !slices.ContainsFunc(k.steps, func(s step) bool {
+		return s.kind == storeRuns || s.kind == storePairs || s.kind == store && (s.typ == BoolWords || s.typ.Size() != width)
+	})
+}
+
 // StoreFirst stores lane 0 of a number to the first element of an array.
 func (k *Kernel) StoreFirst(array int, v Value) {
 	k.step(step{kind: storeFirst, typ: k.types[v], array: array, args: []argument{{value: v}}, dst: noValue})
@@ -391,8 +402,11 @@ type Rows struct {
 	Counter int
 	// Overlap means that rows may have any number of lanes from [Rows.Width] on: the last lanes are those of a
 	// vector that overlaps the one before, whose lanes are computed twice, but change accumulators once.
-	// [HasOverlap] must be true, and no kernel may be unrolled or read what it writes.
+	// [HasOverlap] must be true, and no kernel may be unrolled or read what it writes, unless InPlace is set.
 	Overlap bool
+	// InPlace means that kernels may write the elements that they read: the last vector stores only the lanes that the one
+	// before does not have. For all kernels [Kernel.StoresOnce] must be true.
+	InPlace bool
 	// Indirect lists arrays whose addresses depend on values that kernels of the row compute.
 	// [HasIndirect] must be true.
 	Indirect []Indirect

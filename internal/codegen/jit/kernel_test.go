@@ -119,6 +119,54 @@ func TestEqualKernelsShareTheirCode(t *testing.T) {
 	})
 }
 
+// TestRowsInPlace doubles rows of any number of lanes where they are, and the lanes of doubles: those of the last vector that the
+// one before has are doubled once.
+func TestRowsInPlace(t *testing.T) {
+	everyLevel(t, func(t *testing.T) {
+		testRowsInPlace[float32](t, dtype.F32, false)
+		testRowsInPlace[float64](t, dtype.F64, true)
+	})
+}
+
+func testRowsInPlace[T float32 | float64](t *testing.T, typ dtype.DType, long bool) {
+	if !HasOverlap() {
+		return
+	}
+	const rows = 3
+	k := &Kernel{Long: long}
+	x := k.Load(k.Array(), typ)
+	twice, _ := k.Apply(Operation{scalar.OpAdd, typ, typ}, x, x)
+	k.Store(k.Array(), typ, twice)
+	if !k.StoresOnce() {
+		t.Errorf("a kernel of %s stores other elements", typ)
+	}
+	for n := k.Width(); n <= 3*k.Width(); n++ {
+		set := &Set{}
+		step := n * typ.Size()
+		code := set.Compile(&Rows{Kernels: []*Kernel{k}, Strides: []int{step, step}, Counter: -1, Overlap: true, InPlace: true})
+		if err := set.Load(); err != nil {
+			t.Fatal(err)
+		}
+		values := make([]T, rows*n+1) // the last is not written
+		for i := range values {
+			values[i] = T(i + 1)
+		}
+		c := code.NewCall()
+		c.Set(0, unsafe.Pointer(&values[0]))
+		c.Set(1, unsafe.Pointer(&values[0]))
+		c.RunRows(rows, n)
+		for i, x := range values {
+			want := 2 * T(i+1)
+			if i == rows*n {
+				want /= 2
+			}
+			if x != want {
+				t.Fatalf("rows of %d lanes: element %d is %v, not %v", n, i, x, want)
+			}
+		}
+	}
+}
+
 // TestRowsOverlap has rows of one to three vectors and a part of one: the last vector is computed from the
 // row's end on, and its lanes are summed once.
 func TestRowsOverlap(t *testing.T) {

@@ -7,6 +7,7 @@ type memory struct {
 	*registers
 	first  int  // number of the kernel's first array in the call
 	paired bool // the kernel is
+	once   bool // stores are of the lanes of the mask
 	// prefetches is true in reductions.
 	prefetches bool
 }

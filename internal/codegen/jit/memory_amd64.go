@@ -93,7 +93,23 @@ func (m *memory) store(s *step) {
 	case dtype.I8, dtype.U8:
 		m.storeBytes(r, s)
 	default:
+		m.storeLanes(r, s)
+	}
+}
+
+// storeLanes stores lanes as they are.
+func (m *memory) storeLanes(r int, s *step) {
+	switch {
+	case !m.once:
 		m.Vector(asm.MoveOut, r, 0, m.array(s, s.typ.Size()))
+	case m.Wide:
+		m.EVEX(m.Lanes(asm.MoveOut), r, 0, m.array(s, s.typ.Size()), asm.Masking{Mask: laneMask})
+	default:
+		t := m.temp()
+		at := m.array(s, s.typ.Size())
+		m.Vector(asm.MoveIn, t, 0, at)
+		m.VEX(m.Lanes(asm.BlendVector).Imm(lastVector<<4), t, t, asm.Register(r), false)
+		m.Vector(asm.MoveOut, t, 0, at)
 	}
 }
 
