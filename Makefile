@@ -426,6 +426,7 @@ bench: js $(PEERS) ## host time per step and the page's CPU against jax-js and T
 	$(GO) build -o build/bench ./native/bench
 	$(NODE) js/bench/run.mjs | build/bench 'Host time per step'
 	$(NODE) js/bench/cpu.mjs | build/bench 'CPU in the page'
+	$(NODE) js/bench/factors.mjs | build/bench 'CPU in the page, factorisations'
 	$(NODE) js/bench/first.mjs | build/bench 'First step in a page'
 	$(GO) test -run='^$$' -bench=. -skip=Wide -benchtime=200ms ./native/cpu/... | build/bench 'CPU'
 
